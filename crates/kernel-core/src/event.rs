@@ -1,0 +1,209 @@
+//! Events, invocations, signals and dependencies: what starts runs and what wakes them.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Micros, Timestamp, WorkflowKey};
+
+/// At most this many bytes of serialised JSON, each for `data` and for `context` of an event.
+pub const EVENT_MAX_PAYLOAD_BYTES: usize = 16 * 1024 * 1024;
+/// At most this many bytes of serialised JSON in a signal's data.
+pub const SIGNAL_MAX_DATA_BYTES: usize = 64 * 1024;
+/// The event type of the activation `start` that every workflow has.
+pub const START_EVENT: &str = "surefoot.start";
+
+/// When the runs of an event are created.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Dispatch {
+    /// Create the matching runs before returning.
+    #[default]
+    Now,
+    /// Record the occurrence; a worker creates the runs.
+    Deferred,
+}
+
+/// One occurrence. A plain value: build it anywhere, emit it through a kernel handle.
+///
+/// ```
+/// use surefoot_kernel_core::Event;
+/// let event = Event::new("inventory.stockLow", serde_json::json!({"item": "bolt"})).dedupe_key("bolt:2026-11-29");
+/// assert_eq!(event.kind(), "inventory.stockLow");
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[must_use = "an event does nothing until it is emitted"]
+pub struct Event {
+    pub(crate) kind: String,
+    pub(crate) data: Result<Value, String>,
+    pub(crate) context: Result<Value, String>,
+    pub(crate) authorization: Option<Value>,
+    pub(crate) dedupe_key: Option<String>,
+    pub(crate) occurred_at: Option<Timestamp>,
+    pub(crate) target: Option<WorkflowKey>,
+    pub(crate) dispatch: Dispatch,
+}
+
+impl Event {
+    /// An untyped event. Prefer the typed constructor that a trigger type brings.
+    ///
+    /// Data that cannot be written as JSON is reported by `emit`.
+    pub fn new(kind: impl Into<String>, data: impl Serialize) -> Self {
+        Self {
+            kind: kind.into(),
+            data: serde_json::to_value(data).map_err(|error| error.to_string()),
+            context: Ok(Value::Null),
+            authorization: None,
+            dedupe_key: None,
+            occurred_at: None,
+            target: None,
+            dispatch: Dispatch::Now,
+        }
+    }
+
+    /// Starts one workflow by its key; `inputs` are its inputs.
+    pub fn start(workflow: impl Into<WorkflowKey>, inputs: impl Serialize) -> Self {
+        Self { target: Some(workflow.into()), ..Self::new(START_EVENT, inputs) }
+    }
+
+    /// Makes repeats harmless: unique per (app, scope, type), for ever. 1 to 500 characters.
+    pub fn dedupe_key(mut self, key: impl Into<String>) -> Self {
+        self.dedupe_key = Some(key.into());
+        self
+    }
+
+    /// The frozen permission context; the actor is read from its member `actor` only.
+    pub fn authorization(mut self, authorization: Value) -> Self {
+        self.authorization = Some(authorization);
+        self
+    }
+
+    /// What every step may read as `context.*`.
+    pub fn context(mut self, context: impl Serialize) -> Self {
+        self.context = serde_json::to_value(context).map_err(|error| error.to_string());
+        self
+    }
+
+    /// When it happened, if not now. `now()` in expressions is this.
+    pub fn occurred_at(mut self, at: Timestamp) -> Self {
+        self.occurred_at = Some(at);
+        self
+    }
+
+    /// Restricts the event to one workflow.
+    pub fn target(mut self, workflow: impl Into<WorkflowKey>) -> Self {
+        self.target = Some(workflow.into());
+        self
+    }
+
+    /// Record only; a worker creates the runs.
+    pub fn deferred(mut self) -> Self {
+        self.dispatch = Dispatch::Deferred;
+        self
+    }
+
+    /// The namespaced event type.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+}
+
+/// What started the run, frozen: the run's own copy.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Invocation {
+    /// The event's data.
+    pub trigger: Value,
+    /// The inputs, once step zero has computed them; null before.
+    pub inputs: Value,
+    /// The event's context.
+    pub context: Value,
+    /// Who it happens for; absent is nobody, never a system identity.
+    pub actor: Option<Value>,
+}
+
+/// What a waiting step waits for.
+///
+/// ```
+/// use std::time::Duration;
+/// use surefoot_kernel_core::Dependency;
+/// let approval = Dependency::on("approval", "order-7").deadline_in(Duration::from_secs(86_400));
+/// assert_eq!((approval.kind(), approval.key(), approval.is_app_wide()), ("approval", "order-7", false));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Dependency {
+    kind: String,
+    key: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    timeout: Option<Micros>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    app_wide: bool,
+}
+
+impl Dependency {
+    /// On a signal of this kind and key in the run's own scope.
+    pub fn on(kind: impl Into<String>, key: impl Into<String>) -> Self {
+        Self { kind: kind.into(), key: key.into(), timeout: None, app_wide: false }
+    }
+
+    /// On a signal that belongs to no scope.
+    #[must_use]
+    pub fn app_wide(mut self) -> Self {
+        self.app_wide = true;
+        self
+    }
+
+    /// When it passes, the step runs again under the same effect key; it does not fail.
+    #[must_use]
+    pub fn deadline_in(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout.into());
+        self
+    }
+
+    /// What sort of occurrence.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// Which one.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// From the first park on.
+    #[must_use]
+    pub fn timeout(&self) -> Option<Micros> {
+        self.timeout
+    }
+
+    /// Whether it is outside every scope.
+    #[must_use]
+    pub fn is_app_wide(&self) -> bool {
+        self.app_wide
+    }
+}
+
+/// The durable fact that a dependency occurred. The first one of a key stays.
+#[derive(Debug, Clone, PartialEq)]
+#[must_use = "a signal does nothing until it is sent"]
+pub struct Signal {
+    pub(crate) kind: String,
+    pub(crate) key: String,
+    pub(crate) data: Result<Value, String>,
+}
+
+impl Signal {
+    /// A signal without data.
+    pub fn new(kind: impl Into<String>, key: impl Into<String>) -> Self {
+        Self { kind: kind.into(), key: key.into(), data: Ok(Value::Null) }
+    }
+
+    /// At most 64 KiB of JSON; data that cannot be written as JSON is reported when it is sent.
+    pub fn data(mut self, data: impl Serialize) -> Self {
+        self.data = serde_json::to_value(data).map_err(|error| error.to_string());
+        self
+    }
+}

@@ -1,0 +1,1 @@
+//! Payloads: what can be kept exactly, and what is refused with its place.

@@ -1,0 +1,345 @@
+//! The plan: a compiled and bound workflow, immutable, with a hash.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::expr::{Expr, Template};
+use crate::{Code, EffectClass, Micros};
+
+/// The schema version that this build writes. Plans of every released version stay readable.
+pub const PLAN_SCHEMA: u32 = 1;
+/// The version of the language that this build compiles.
+pub const LANGUAGE_VERSION: u32 = 1;
+/// Bytes of a step key.
+pub const STEP_KEY_MAX_BYTES: usize = 1_000;
+
+/// What a run executes. Everything that decides its behaviour is here; nothing is looked up by a mutable name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Plan {
+    /// [`PLAN_SCHEMA`] when it was compiled.
+    pub schema: u32,
+    /// [`LANGUAGE_VERSION`] when it was compiled.
+    pub language: u32,
+    /// The module it was compiled against.
+    pub module: ModuleRef,
+    /// SHA-256 of what it was made of.
+    pub hashes: Hashes,
+    /// What of its module it uses: decides whether a worker can run it.
+    pub footprint: Footprint,
+    /// Per action that the plan names.
+    pub policies: BTreeMap<String, ActionPolicy>,
+    /// The declared inputs by name.
+    pub inputs: BTreeMap<String, Input>,
+    /// The triggers by kind.
+    pub triggers: BTreeMap<String, TriggerPlan>,
+    /// The top-level steps; never empty.
+    pub steps: Vec<Step>,
+    /// `kind` → `name` → pinned id.
+    pub bindings: BTreeMap<String, BTreeMap<String, String>>,
+    /// Limits that hold while it runs.
+    pub limits: PlanLimits,
+}
+
+impl Plan {
+    /// SHA-256 over the canonical encoding, lower-case hexadecimal.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        crate::canonical::hash(&serde_json::to_value(self).unwrap_or(Value::Null))
+    }
+}
+
+/// Identity of a module.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ModuleRef {
+    /// The module's id.
+    pub id: String,
+    /// The module's version, from 1.
+    pub version: u32,
+}
+
+/// SHA-256, lower-case hexadecimal, over canonical encodings (the source as it stands).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hashes {
+    /// Of the source text.
+    pub source: String,
+    /// Of the manifest.
+    pub manifest: String,
+    /// Of the catalog that names were bound against.
+    pub catalog: String,
+}
+
+/// The used part of a module: `action/loadItem` → semantic hash (labels and descriptions left out).
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Footprint {
+    /// The module's id; versions may differ.
+    pub module: String,
+    /// `action/NAME`, `input/TYPE` or `trigger/KIND` → hash.
+    pub uses: BTreeMap<String, String>,
+}
+
+impl Footprint {
+    /// Lower-case hexadecimal SHA-256: what run rows carry and claims name.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        crate::canonical::hash(&serde_json::to_value(self).unwrap_or(Value::Null))
+    }
+
+    /// Whether a module that offers `offered` can run what needs this.
+    #[must_use]
+    pub fn is_contained_in(&self, offered: &Self) -> bool {
+        self.missing_in(offered).is_empty()
+    }
+
+    /// What `offered` lacks: for `explain` and health.
+    #[must_use]
+    pub fn missing_in(&self, offered: &Self) -> Vec<String> {
+        if self.module != offered.module {
+            return vec![format!("module `{}`", self.module)];
+        }
+        let lacks = |(name, hash): &(&String, &String)| offered.uses.get(*name) != Some(*hash);
+        self.uses.iter().filter(lacks).map(|(name, _)| name.clone()).collect()
+    }
+}
+
+/// What the kernel must know about an action to run it safely.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ActionPolicy {
+    /// What it promises.
+    pub class: EffectClass,
+    /// When a failed attempt is tried again.
+    pub retry: RetryPolicy,
+    /// How long `NotFound` of a reconcile proves nothing, from the mark on. Ambiguous actions only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settle_after: Option<Micros>,
+    /// The output's JSON Schema: kept for what an operator supplies. Absent for pure actions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+}
+
+/// When a failed attempt is tried again. The defaults are the kernel's release backoff.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RetryPolicy {
+    /// Executions in a row that may end badly, 1 to 100.
+    pub attempts: u32,
+    /// The first delay.
+    pub first: Micros,
+    /// What each delay is multiplied by, at least 1.
+    pub factor: f64,
+    /// No delay is longer.
+    pub max: Micros,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self {
+            attempts: crate::RUN_MAX_CONSECUTIVE_FAILURES,
+            first: Micros::from_secs(5),
+            factor: 2.0,
+            max: Micros::from_secs(300),
+        }
+    }
+}
+
+/// A declared input.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Input {
+    /// What values it takes.
+    #[serde(rename = "type")]
+    pub kind: InputType,
+    /// A run without it is refused.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub required: bool,
+    /// What it is when nothing was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+    /// For people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+}
+
+/// The built-in input types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum InputType {
+    /// A string.
+    Text,
+    /// Any number.
+    Number,
+    /// A whole number of 64 bits.
+    Integer,
+    /// True or false.
+    Bool,
+    /// An RFC 3339 instant.
+    Time,
+    /// A list of anything.
+    List,
+    /// An object of anything.
+    Object,
+}
+
+impl InputType {
+    /// Every built-in type, as authors write it.
+    pub const ALL: &'static [(&'static str, Self)] = &[
+        ("text", Self::Text),
+        ("number", Self::Number),
+        ("integer", Self::Integer),
+        ("bool", Self::Bool),
+        ("time", Self::Time),
+        ("list", Self::List),
+        ("object", Self::Object),
+    ];
+
+    /// Whether a value is of this type.
+    #[must_use]
+    pub fn accepts(self, value: &Value) -> bool {
+        match self {
+            Self::Text => value.is_string(),
+            Self::Number => value.is_number(),
+            Self::Integer => value.is_i64() || value.is_u64(),
+            Self::Bool => value.is_boolean(),
+            Self::Time => {
+                value.as_str().is_some_and(|text| text.parse::<crate::Timestamp>().is_ok())
+            }
+            Self::List => value.is_array(),
+            Self::Object => value.is_object(),
+        }
+    }
+}
+
+/// What connects an event type to the inputs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TriggerPlan {
+    /// The event type that starts runs.
+    pub event: String,
+    /// Input name → value over `trigger.*` and `now()`.
+    pub with: BTreeMap<String, Template>,
+}
+
+/// Limits that hold while a plan runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanLimits {
+    /// Items of one `forEach`.
+    pub loop_items: u32,
+}
+
+/// One step of the authored source, in its place.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Step {
+    /// What it does.
+    #[serde(flatten)]
+    pub kind: StepKind,
+    /// The name its output is bound to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub save_as: Option<String>,
+    /// For people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Where it stands in the source, from 1.
+    pub line: u32,
+}
+
+/// What a step does. Closed on purpose; the stored form only ever grows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum StepKind {
+    /// Calls an action of the module.
+    #[serde(rename_all = "camelCase")]
+    Action {
+        /// Its name.
+        action: String,
+        /// An object.
+        config: Template,
+        /// How long one execution of `run` may take.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        timeout: Option<Micros>,
+    },
+    /// `if`
+    If {
+        /// Must yield a bool.
+        condition: Expr,
+        /// Never empty.
+        then: Vec<Step>,
+        /// Absent or not empty.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        otherwise: Option<Vec<Step>>,
+    },
+    /// `switch`
+    Switch {
+        /// What is compared.
+        on: Template,
+        /// The first that is structurally equal wins.
+        cases: Vec<Case>,
+        /// Absent or not empty.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        default: Option<Vec<Step>>,
+    },
+    /// `forEach`
+    #[serde(rename_all = "camelCase")]
+    ForEach {
+        /// Must yield a list.
+        over: Template,
+        /// The name of the current item.
+        item: String,
+        /// Never empty.
+        body: Vec<Step>,
+    },
+    /// `setVariable`
+    SetVariable {
+        /// The name it binds.
+        name: String,
+        /// Its value.
+        value: Template,
+    },
+    /// `succeed`: ends the run.
+    Succeed {
+        /// A sentence for people.
+        message: Template,
+    },
+    /// `fail`: ends the run.
+    Fail {
+        /// A sentence for people.
+        message: Template,
+        /// [`Code::FAILED`] if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        code: Option<Code>,
+    },
+    /// `delay`
+    Delay(Delay),
+    /// `waitFor`
+    #[serde(rename_all = "camelCase")]
+    WaitFor {
+        /// What sort of signal.
+        signal: Template,
+        /// Which one.
+        key: Template,
+        /// Its deadline, from the first park on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        timeout: Option<Micros>,
+    },
+}
+
+/// One case of a `switch`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Case {
+    /// What the value is compared with.
+    pub when: Template,
+    /// Never empty.
+    #[serde(rename = "do")]
+    pub steps: Vec<Step>,
+}
+
+/// How long a `delay` parks the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Delay {
+    /// This long, from the first park on.
+    For(Micros),
+    /// Until an instant; one in the past does not park.
+    Until(Template),
+}

@@ -1,0 +1,1 @@
+//! The embedded store of Surefoot: durable, on SQLite, no server.

@@ -1,0 +1,1 @@
+//! The kernel handle and the workers of Surefoot, on tokio.

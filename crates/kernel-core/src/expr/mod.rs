@@ -6,7 +6,7 @@ mod functions;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use eval::{EvalError, Names, evaluate, evaluate_condition, render};
+pub use eval::{EvalError, Names, equal, evaluate, evaluate_condition, render};
 
 /// Characters of one expression's source.
 pub const EXPRESSION_MAX_CHARS: usize = 4_000;

@@ -23,7 +23,7 @@ pub use event::{
 };
 pub use id::{App, EventId, IdError, RunId, Scope, SessionId, StepKey, VersionId, WorkflowKey};
 pub use ports::{BoxFuture, Fence, FenceError, Source, StoreError};
-pub use time::{Micros, NotATime, Timestamp};
+pub use time::{DURATION_MAX, Micros, NotADuration, NotATime, Timestamp};
 
 /// Executions in a row that may end badly before the run is exhausted; the default of a retry policy.
 pub const RUN_MAX_CONSECUTIVE_FAILURES: u32 = 8;

@@ -190,7 +190,7 @@ fn length(field: &'static str, text: &str, max: usize) -> Result<(), EmitError> 
 fn payload(field: &'static str, value: Result<Value, String>) -> Result<Payload, EmitError> {
     let refused = |pointer, why| EmitError::Payload { field, pointer, why };
     let value = value.map_err(|why| refused(String::new(), why))?;
-    let payload = Payload::from_value(value)
+    let payload = Payload::from_value(&value)
         .map_err(|PayloadError { pointer, rule }| refused(pointer, rule.to_string()))?;
     let (bytes, limit) = (payload.text().len(), EVENT_MAX_PAYLOAD_BYTES);
     if bytes > limit { Err(EmitError::TooLarge { field, bytes, limit }) } else { Ok(payload) }
@@ -319,7 +319,7 @@ impl Signal {
         }
         let refused = |pointer, why| SignalError::Payload { pointer, why };
         let value = self.data.map_err(|why| refused(String::new(), why))?;
-        let data = Payload::from_value(value)
+        let data = Payload::from_value(&value)
             .map_err(|PayloadError { pointer, rule }| refused(pointer, rule.to_string()))?;
         let (bytes, limit) = (data.text().len(), SIGNAL_MAX_DATA_BYTES);
         if bytes > limit {

@@ -52,7 +52,7 @@ pub use run::{
     Attention, CancelRequest, Failure, Fenced, Lease, Mode, OpenEffect, Origin, Parent, Phase,
     Resume, Run, RunState, Stamp, StepDeadline, Todo, Wait, Wake,
 };
-pub use time::{Micros, NotATime, Timestamp};
+pub use time::{DURATION_MAX, Micros, NotADuration, NotATime, Timestamp};
 
 /// Executions in a row that may end badly before the run is exhausted; the default of a retry policy.
 pub const RUN_MAX_CONSECUTIVE_FAILURES: u32 = 8;

@@ -287,7 +287,7 @@ impl Cursor {
         let Some(Inside::Loop { items, index, outputs, bytes }) = &mut around.inside else {
             return Ok(Some(over.last));
         };
-        *bytes = bytes.saturating_add(crate::payload::json_len(&over.last));
+        *bytes = bytes.saturating_add(json_len(&over.last));
         outputs.push(over.last);
         *index += 1;
         if *bytes > LOOP_VALUE_MAX_BYTES {
@@ -351,6 +351,26 @@ fn failure_of(error: EvalError) -> Failure {
         EvalError::Invalid { .. } => Code::EXPRESSION_ERROR,
     };
     Failure::new(code, error.to_string())
+}
+
+/// Bytes of a value as compact JSON, without keeping the text.
+fn json_len(value: &Value) -> usize {
+    struct Count(usize);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    match serde_json::to_writer(&mut count, value) {
+        Ok(()) => count.0,
+        Err(_) => usize::MAX,
+    }
 }
 
 fn invalid(what: String) -> RestoreInvalid {

@@ -133,10 +133,10 @@ pub enum Rule {
     #[error("the key stands twice in its object; one of the two values would be lost")]
     DuplicateKey,
     /// Integers fit 64 bits.
-    #[error("the integer is outside of 64 bits and would lose digits; send it as a text")]
+    #[error("the integer is outside of 64 bits and would lose digits; keep it as a text")]
     IntegerRange,
     /// Numbers are finite as `f64`.
-    #[error("the number is too large for a 64-bit float; send it as a text")]
+    #[error("the number is too large for a 64-bit float; keep it as a text")]
     NumberRange,
     /// Text is Unicode.
     #[error(
@@ -152,7 +152,7 @@ pub enum Rule {
 }
 
 /// A number of JSON, exactly: an integer of 64 bits, or a finite float. The token must be JSON's.
-pub(crate) fn exact_number(token: &str) -> Result<Number, Rule> {
+fn exact_number(token: &str) -> Result<Number, Rule> {
     if token.contains(['.', 'e', 'E']) {
         // The standard library's parser is correctly rounded; serde_json's may be off in the last digit.
         let float: f64 = token.parse().unwrap_or(f64::NAN);

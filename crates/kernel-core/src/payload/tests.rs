@@ -49,6 +49,10 @@ fn text_stays_byte_for_byte_and_values_keep_value_and_type() {
         ("[1,1.0,1e0,10E-1,0.1e+1]", "[1,1.0,1.0,1.0,1.0]"),
         ("[0,-0,-0.0,0e5]", "[0,0,0.0,0.0]"),
         ("0.30000000000000004", "0.30000000000000004"),
+        // The JSON library alone is off in the last digit of these, unless its float_roundtrip is on.
+        ("8.383658838626809e-78", "8.383658838626809e-78"),
+        ("-7.803913958627244e173", "-7.803913958627244e173"),
+        ("1.631150825949372e308", "1.631150825949372e308"),
         ("1.0000000000000002", "1.0000000000000002"),
         ("[5e-324,2.2250738585072014e-308,1e-400]", "[5e-324,2.2250738585072014e-308,0.0]"),
         ("[1.7976931348623157e308,1e308]", "[1.7976931348623157e308,1e308]"),
@@ -178,7 +182,7 @@ fn a_refusal_is_a_sentence_with_the_place() {
     assert_eq!(
         error.to_string(),
         "the payload cannot be kept exactly: at `/lines/0/id`, the integer is outside of 64 bits and would lose \
-         digits; send it as a text"
+         digits; keep it as a text"
     );
     let error = Payload::parse("{").unwrap_err().to_string();
     assert!(error.contains("it is not JSON: EOF") && error.contains("column 1"), "{error}");

@@ -1,9 +1,13 @@
 //! In-memory store, conformance suites, simulation and crash matrix, for Surefoot and its users.
 
 mod clock;
+mod drive;
 mod ids;
 mod memory;
+pub mod plans;
+pub mod suite;
 
 pub use clock::VirtualClock;
+pub use drive::{Drive, DriveError, Reply};
 pub use ids::SeqIds;
-pub use memory::{MemoryConflict, MemoryStore, MemoryTx, OpenMemoryTx};
+pub use memory::{MemoryConflict, MemoryFactory, MemoryStore, MemoryTx, OpenMemoryTx};

@@ -2,6 +2,7 @@
 
 mod clock;
 mod drive;
+mod faulty;
 mod ids;
 mod memory;
 pub mod plans;
@@ -9,5 +10,6 @@ pub mod suite;
 
 pub use clock::VirtualClock;
 pub use drive::{Drive, DriveError, Reply};
+pub use faulty::{Fault, FaultPlan, FaultyStore, Method};
 pub use ids::SeqIds;
 pub use memory::{MemoryConflict, MemoryFactory, MemoryStore, MemoryTx, OpenMemoryTx};

@@ -55,7 +55,8 @@ fn values() -> Vec<Value> {
     values.push(Payload::parse(&deep).unwrap().into_value());
     let objects = format!("{}7{}", "{\"a\":".repeat(lists), "}".repeat(lists));
     values.push(Payload::parse(&objects).unwrap().into_value());
-    values.extend((1..200).map(|number| json!(f64::from(number) / 7.0 * 1e-3)));
+    let floats: Vec<f64> = (1..2_000).map(|number| f64::from(number) / 7.0 * 1e-3).collect();
+    values.push(json!(floats));
     values
 }
 

@@ -243,6 +243,7 @@ pub async fn a_released_run_is_not_claimed_before_its_backoff_is_over<F: StoreFa
 
 /// Covers behaviour 93.
 /// Covers field fault 10.
+/// Covers field fault 127.
 /// Covers field fault 130.
 pub async fn a_run_that_fails_every_time_is_exhausted_at_the_ninth_claim<F: StoreFactory>(
     world: &World<F>,

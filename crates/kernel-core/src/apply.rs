@@ -210,12 +210,14 @@ fn ended(mut run: Run, end: &End, at: Timestamp) -> Run {
         }
         End::Failed(error) => Phase::Failed { error: error.clone(), abandoned: None },
         End::Abandoned(error) => {
-            let given_up = |mut effect: OpenEffect| {
-                effect.state = EffectState::AbandonedUnknown;
+            // Kept whatever is known of it: a retry would repeat it.
+            let abandoned = run.effect().cloned().map(|mut effect| {
+                if effect.state.is_unsettled() {
+                    effect.state = EffectState::AbandonedUnknown;
+                }
                 effect
-            };
-            let unsettled = run.effect().filter(|effect| effect.state.is_unsettled());
-            Phase::Failed { error: error.clone(), abandoned: unsettled.cloned().map(given_up) }
+            });
+            Phase::Failed { error: error.clone(), abandoned }
         }
         End::Canceled => {
             let message = run.cancel.as_ref().map(|request| request.reason.clone());

@@ -20,6 +20,19 @@ pub(super) fn claim(run: &Run, lease: Lease, now: Timestamp) -> Facts {
     }
 }
 
+/// Whatever the state: the lost commit may have ended the run. Succeeded and canceled runs absorb it, since no commit
+/// of before can touch them either.
+pub(super) fn take_over(run: &Run, lease: Lease) -> Vec<Fact> {
+    match run.state() {
+        RunState::Succeeded | RunState::Canceled => Vec::new(),
+        RunState::Queued
+        | RunState::Running
+        | RunState::Waiting
+        | RunState::Failed
+        | RunState::NeedsAttention => vec![Fact::TakenOver { lease }],
+    }
+}
+
 /// Between two steps; never with an open mark.
 pub(super) fn hand_over(run: &Run, now: Timestamp) -> Facts {
     match &run.phase {

@@ -6,6 +6,8 @@ mod binding;
 mod context;
 mod erased;
 mod manifest;
+mod module;
+mod schema;
 
 pub use action::{
     ActionInput, ActionOutput, Ambiguous, Idempotent, Pure, SETTLE_AFTER, Transactional, Trigger,
@@ -28,3 +30,5 @@ pub use manifest::{
     ActionDecl, InputDecl, Limits, Manifest, ManifestFinding, NotAManifest, RESERVED_ACTION_NAMES,
     RESERVED_TRIGGER_KINDS, TriggerDecl,
 };
+pub use module::{Action, Loaded, Module, ModuleBuilder, ModuleError};
+pub use schema::{BadSchema, CompiledSchema, SchemaFinding, close_schema, validate_against};

@@ -417,3 +417,6 @@ keyed_context! {
     /// fence for its own transactions. Dereferences to [`StepCx`].
     AmbiguousCx
 }
+
+#[cfg(test)]
+mod tests;

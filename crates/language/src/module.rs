@@ -479,3 +479,6 @@ fn may_be_object(schema: &Value) -> bool {
         _ => true,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,7 +16,7 @@ pub use close::close_schema;
 const MAX_FINDINGS: usize = 50;
 
 /// One reason why a value does not fit a schema. Shows no values: they may be secrets.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct SchemaFinding {
     /// JSON Pointer into the value; empty for the value itself.
@@ -54,7 +54,7 @@ impl CompiledSchema {
         options.build(schema).map(Self).map_err(bad)
     }
 
-    /// Everything that is wrong with a value, in the order of the schema.
+    /// Everything that is wrong with a value, sorted by place.
     ///
     /// # Errors
     /// It does not fit.
@@ -63,7 +63,10 @@ impl CompiledSchema {
             return Ok(());
         }
         let found = self.0.iter_errors(value).flat_map(|error| explain::explain(&error));
-        Err(found.take(MAX_FINDINGS).collect())
+        let mut found: Vec<_> = found.take(MAX_FINDINGS).collect();
+        // The validator's own order changes with its version.
+        found.sort();
+        Err(found)
     }
 }
 

@@ -206,7 +206,7 @@ mod tests {
         check(
             schema.clone(),
             json!({"kind": "card", "nmber": "4"}),
-            &["`/number` is missing", "`/nmber` is not a known field"],
+            &["`/nmber` is not a known field", "`/number` is missing"],
         );
         check(schema.clone(), json!([]), &["the value must be an object, not a list"]);
         check(

@@ -231,19 +231,24 @@ mod tests {
 
     #[test]
     fn a_field_of_a_part_that_does_not_fit_is_not_called_unknown() {
-        let line = json!({"type": "object", "properties": {"item": {"type": "string"}, "tag": {"type": "string"}}});
+        let card = json!({"properties": {"kind": {"const": "card"}, "number": {"type": "string"}}});
+        let cash = json!({"properties": {"kind": {"const": "cash"}, "till": {"type": "integer"}}});
         let schema = json!({
-            "$defs": {"Line": line},
-            "$ref": "#/$defs/Line",
-            "properties": {"kind": {"const": "line"}},
+            "type": "object",
+            "properties": {"a": {"type": "integer"}},
+            "oneOf": [card, cash],
             "unevaluatedProperties": false,
         });
         check(
             schema.clone(),
-            json!({"kind": "line", "item": 7, "tag": "t", "x": 1}),
-            &["`/item` must be a string, not a number", "`/x` is not a known field"],
+            json!({"a": 1, "kind": "card", "number": 7, "x": 1}),
+            &["`/number` must be a string, not a number", "`/x` is not a known field"],
         );
-        check(schema, json!({"kind": "line", "x": 1}), &["`/x` is not a known field"]);
+        check(
+            schema,
+            json!({"a": 1, "kind": "card", "number": "7", "till": 1}),
+            &["`/till` is not a known field"],
+        );
     }
 
     #[test]

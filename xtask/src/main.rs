@@ -1,1 +1,47 @@
-fn main() {}
+//! Developer tasks, run as `cargo xtask COMMAND`. Each command has a file of its own name.
+
+mod failure;
+mod process;
+mod test;
+mod tools;
+mod workspace;
+
+use std::process::ExitCode;
+
+use failure::Failure;
+
+const HELP: &str = "\
+Developer tasks of Surefoot.
+
+Usage: cargo xtask COMMAND [OPTIONS]
+
+  test      every test: unit, integration and doc tests
+
+`cargo xtask COMMAND --help` tells the options of one command.
+What a command needs and the machine lacks is installed under target/tools.";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(arguments: &[String]) -> Result<(), Failure> {
+    let Some((command, rest)) = arguments.split_first() else {
+        println!("{HELP}");
+        return Ok(());
+    };
+    match command.as_str() {
+        "test" => test::run(rest),
+        "help" | "-h" | "--help" => {
+            println!("{HELP}");
+            Ok(())
+        }
+        other => Err(Failure::usage(format!("there is no command `{other}`"), HELP)),
+    }
+}

@@ -3,6 +3,7 @@
 mod failure;
 mod process;
 mod test;
+mod tidy;
 mod tools;
 mod workspace;
 
@@ -16,6 +17,7 @@ Developer tasks of Surefoot.
 Usage: cargo xtask COMMAND [OPTIONS]
 
   test      every test: unit, integration and doc tests
+  tidy      the architecture checks alone
 
 `cargo xtask COMMAND --help` tells the options of one command.
 What a command needs and the machine lacks is installed under target/tools.";
@@ -38,6 +40,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
     };
     match command.as_str() {
         "test" => test::run(rest),
+        "tidy" => tidy::run(rest),
         "help" | "-h" | "--help" => {
             println!("{HELP}");
             Ok(())

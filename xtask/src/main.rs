@@ -1,5 +1,6 @@
 //! Developer tasks, run as `cargo xtask COMMAND`. Each command has a file of its own name.
 
+mod check;
 mod failure;
 mod process;
 mod test;
@@ -18,6 +19,8 @@ Usage: cargo xtask COMMAND [OPTIONS]
 
   test      every test: unit, integration and doc tests
   tidy      the architecture checks alone
+  check     format, lints, docs, licences, architecture: all that CI asks besides the tests
+  ci        check, then test
 
 `cargo xtask COMMAND --help` tells the options of one command.
 What a command needs and the machine lacks is installed under target/tools.";
@@ -41,6 +44,11 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
     match command.as_str() {
         "test" => test::run(rest),
         "tidy" => tidy::run(rest),
+        "check" => check::run(rest),
+        "ci" => {
+            check::run(rest)?;
+            test::run(rest)
+        }
         "help" | "-h" | "--help" => {
             println!("{HELP}");
             Ok(())

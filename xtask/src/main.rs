@@ -2,6 +2,7 @@
 
 mod check;
 mod failure;
+mod mutants;
 mod process;
 mod test;
 mod tidy;
@@ -21,6 +22,7 @@ Usage: cargo xtask COMMAND [OPTIONS]
   tidy      the architecture checks alone
   check     format, lints, docs, licences, architecture: all that CI asks besides the tests
   ci        check, then test
+  mutants   mutate the core and see whether its tests notice (takes long)
 
 `cargo xtask COMMAND --help` tells the options of one command.
 What a command needs and the machine lacks is installed under target/tools.";
@@ -49,6 +51,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
             check::run(rest)?;
             test::run(rest)
         }
+        "mutants" => mutants::run(rest),
         "help" | "-h" | "--help" => {
             println!("{HELP}");
             Ok(())

@@ -55,7 +55,11 @@ fn literal(value: Value) -> Template {
 }
 
 fn any_leaf() -> impl Strategy<Value = Step> {
-    let action = prop::sample::select(&CLASSES[..]).prop_map(|class| {
+    let class = prop_oneof![
+        2 => prop::sample::select(&CLASSES[..]),
+        1 => Just(EffectClass::Ambiguous),
+    ];
+    let action = class.prop_map(|class| {
         let config = literal(json!({ "for": class.as_str() }));
         step(StepKind::Action { action: class.as_str().to_owned(), config, timeout: None })
     });
@@ -77,7 +81,7 @@ fn any_leaf() -> impl Strategy<Value = Step> {
     let succeed = Just(step(StepKind::Succeed { message: literal(json!("enough")) }));
     let fail = Just(step(StepKind::Fail { message: literal(json!("no")), code: None }));
     prop_oneof![
-        30 => action,
+        40 => action,
         3 => wait,
         2 => delay,
         2 => name,
@@ -114,22 +118,29 @@ fn any_step() -> impl Strategy<Value = Step> {
 
 /// Scripts: what workers, time, signals and people do.
 pub fn any_script() -> impl Strategy<Value = Vec<Op>> {
-    let slot = || 0_usize..2;
+    // One worker does most of the work; the other one comes after it, or believes that it still holds the run.
+    let slot = || prop_oneof![3 => Just(0_usize), 1 => Just(1)];
+    // What goes well moves the run on; what goes wrong makes it interesting.
+    let choice = || prop_oneof![1 => Just(51_u8), 1 => any::<u8>()];
     let span = prop::sample::select(&Span::ALL[..]);
-    let verb = prop::sample::select(&Verb::ALL[..]);
+    // Cancel and abandon end everything: most scripts go without.
+    let verb = prop_oneof![
+        4 => prop::sample::select(&[Verb::Resolve, Verb::Reconcile, Verb::Retry][..]),
+        1 => prop::sample::select(&Verb::ALL[..]),
+    ];
     let op = prop_oneof![
-        8 => slot().prop_map(Op::Claim),
-        30 => (slot(), any::<u8>()).prop_map(|(slot, choice)| Op::Work(slot, choice)),
+        14 => slot().prop_map(Op::Claim),
+        50 => (slot(), choice()).prop_map(|(slot, choice)| Op::Work(slot, choice)),
         2 => slot().prop_map(Op::Crash),
         3 => (slot(), any::<bool>()).prop_map(|(slot, landed)| Op::Doubt { slot, landed }),
-        6 => span.prop_map(Op::Pass),
-        3 => Just(Op::Scan),
+        10 => span.prop_map(Op::Pass),
+        5 => Just(Op::Scan),
         2 => (0_u8..3).prop_map(Op::Signal),
         1 => slot().prop_map(Op::HandOver),
-        4 => (verb, any::<u8>()).prop_map(|(verb, choice)| Op::Operator(verb, choice)),
+        3 => (verb, any::<u8>()).prop_map(|(verb, choice)| Op::Operator(verb, choice)),
         2 => any_input().prop_map(|input| Op::Stray(Box::new(input))),
     ];
-    prop::collection::vec(op, 1..80)
+    prop::collection::vec(op, 1..250)
 }
 
 fn any_key() -> impl Strategy<Value = StepKey> {

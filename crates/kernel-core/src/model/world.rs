@@ -177,6 +177,11 @@ impl World {
         &self.stored
     }
 
+    /// Every fact that the journal got.
+    pub fn journaled(&self) -> impl Iterator<Item = &Fact> {
+        self.facts()
+    }
+
     /// Resolves one operation, and checks everything that must hold.
     ///
     /// # Errors

@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
 use surefoot_kernel_core::model::{Op, Span, Violation, World, any_fact, any_plan, any_script};
 use surefoot_kernel_core::plan::Plan;
 use surefoot_kernel_core::{RunState, apply};
@@ -47,6 +48,28 @@ fn calm(world: &mut World) -> Result<(), TestCaseError> {
         }
     }
     Err(TestCaseError::fail(format!("the run does not come to rest: {:?}", world.run())))
+}
+
+/// Scripts that never get anywhere would prove nothing: together they reach every kind of fact and of end.
+#[test]
+fn scripts_reach_every_corner() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut seen = std::collections::BTreeMap::<String, usize>::new();
+    for _ in 0..3_000 {
+        let scripts = (any_plan(), any_script());
+        let (plan, script) = scripts.new_tree(&mut runner).unwrap().current();
+        let world = play(plan, script).unwrap();
+        let kinds = world.journaled().map(|fact| match serde_json::to_value(fact).unwrap() {
+            serde_json::Value::Object(tagged) => tagged.keys().next().unwrap().clone(),
+            other => other.to_string(),
+        });
+        for kind in kinds.chain([format!("ends {}", world.run().state())]) {
+            *seen.entry(kind).or_default() += 1;
+        }
+    }
+    let often: Vec<_> =
+        seen.iter().filter(|(_, times)| **times >= 10).map(|(kind, _)| kind).collect();
+    assert_eq!(often.len(), 14 + RunState::ALL.len(), "{seen:#?}");
 }
 
 proptest! {

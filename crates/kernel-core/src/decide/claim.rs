@@ -20,16 +20,19 @@ pub(super) fn claim(run: &Run, lease: Lease, now: Timestamp) -> Facts {
     }
 }
 
-/// Whatever the state: the lost commit may have ended the run. Succeeded and canceled runs absorb it, since no commit
-/// of before can touch them either.
-pub(super) fn take_over(run: &Run, lease: Lease) -> Vec<Fact> {
+/// A worker takes over from itself, wherever its lost commit has brought the run. From nobody else: a claim since,
+/// even one of the same session, has fenced the lost commit out already. Succeeded and canceled runs absorb it.
+pub(super) fn take_over(run: &Run, generation: u64, lease: Lease) -> Facts {
+    if run.generation != generation {
+        return Err(wrong_state(run, "it was claimed since, which has settled the lost commit"));
+    }
     match run.state() {
-        RunState::Succeeded | RunState::Canceled => Vec::new(),
+        RunState::Succeeded | RunState::Canceled => Ok(Vec::new()),
         RunState::Queued
         | RunState::Running
         | RunState::Waiting
         | RunState::Failed
-        | RunState::NeedsAttention => vec![Fact::TakenOver { lease }],
+        | RunState::NeedsAttention => Ok(vec![Fact::TakenOver { lease }]),
     }
 }
 

@@ -127,11 +127,15 @@ fn a_takeover_counts_no_attempt_and_moves_the_lease() {
     drive.pass(Micros::from_secs(30));
     let mut lease = drive.lease();
     lease.owner = SessionId::from_bytes([4; 16]);
-    drive.row(RowInput::TakeOver { lease: lease.clone() }).unwrap();
+    let generation = before.generation;
+    drive.row(RowInput::TakeOver { generation, lease: lease.clone() }).unwrap();
     let after = drive.run();
     assert_eq!(after.generation, before.generation + 1);
     assert_eq!((after.attempt, after.failures), (before.attempt, before.failures));
     assert_eq!(after.lease(), Some(&lease));
+    // Claimed since: the lost commit is settled, and nothing is taken from the new holder.
+    let late = drive.row(RowInput::TakeOver { generation, lease });
+    assert!(matches!(late, Err(Rejection::WrongState { .. })));
 }
 
 #[test]
@@ -174,6 +178,7 @@ fn ended_runs_take_nothing() {
     assert_eq!(drive.after(&[again]), ended);
     assert!(matches!(drive.give(Input::Advance), Err(Rejection::WrongState { .. })));
     let lease = drive.lease();
-    drive.row(RowInput::TakeOver { lease }).unwrap();
+    let generation = ended.generation;
+    drive.row(RowInput::TakeOver { generation, lease }).unwrap();
     assert_eq!(drive.run(), &ended);
 }

@@ -1,0 +1,209 @@
+//! Collecting findings while a source is walked.
+
+use std::fmt;
+
+use super::{Finding, Related, Severity, closest};
+use crate::source::{Lines, Span};
+
+/// More findings than this help nobody, and a hostile file could ask for a hundred thousand.
+const MAX_FINDINGS: usize = 1_000;
+/// Looking for similar names costs; only so many findings get a "did you mean".
+const MAX_SUGGESTIONS: usize = 200;
+
+/// A path into the tree, built on the stack while it is walked and written out only for a finding.
+#[derive(Clone, Copy)]
+pub(crate) struct Path<'p> {
+    parent: Option<&'p Path<'p>>,
+    segment: Segment<'p>,
+}
+
+#[derive(Clone, Copy)]
+enum Segment<'p> {
+    Root,
+    Key(&'p str),
+    Index(usize),
+}
+
+impl<'p> Path<'p> {
+    pub(crate) const ROOT: Path<'static> = Path { parent: None, segment: Segment::Root };
+
+    pub(crate) const fn key(&'p self, key: &'p str) -> Path<'p> {
+        Path { parent: Some(self), segment: Segment::Key(key) }
+    }
+
+    pub(crate) const fn index(&'p self, index: usize) -> Path<'p> {
+        Path { parent: Some(self), segment: Segment::Index(index) }
+    }
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(parent) = self.parent {
+            parent.fmt(f)?;
+            if !matches!(parent.segment, Segment::Root) {
+                f.write_str(".")?;
+            }
+        }
+        match self.segment {
+            Segment::Root => Ok(()),
+            Segment::Key(key) => f.write_str(key),
+            Segment::Index(index) => write!(f, "{index}"),
+        }
+    }
+}
+
+/// The findings so far.
+pub(crate) struct Report<'s> {
+    pub(crate) lines: Lines<'s>,
+    findings: Vec<Finding>,
+    dropped: usize,
+    suggestions: usize,
+    /// Takes what is said about a finding that was dropped.
+    overflow: Finding,
+}
+
+impl<'s> Report<'s> {
+    pub(crate) fn new(source: &'s str) -> Self {
+        let lines = Lines::new(source);
+        let overflow = finding(&lines, "", Severity::Note, Span::default(), String::new());
+        Self { lines, findings: Vec::new(), dropped: 0, suggestions: 0, overflow }
+    }
+
+    pub(crate) const fn source(&self) -> &'s str {
+        self.lines.text()
+    }
+
+    pub(crate) fn has_errors(&self) -> bool {
+        self.findings.iter().any(|finding| finding.severity == Severity::Error)
+    }
+
+    pub(crate) const fn count(&self) -> usize {
+        self.findings.len() + self.dropped
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.findings.clear();
+        self.dropped = 0;
+    }
+
+    pub(crate) fn error(
+        &mut self,
+        code: &'static str,
+        span: Span,
+        path: &Path<'_>,
+        message: impl Into<String>,
+    ) -> &mut Finding {
+        self.add(code, Severity::Error, span, path, message.into())
+    }
+
+    pub(crate) fn warning(
+        &mut self,
+        code: &'static str,
+        span: Span,
+        path: &Path<'_>,
+        message: impl Into<String>,
+    ) -> &mut Finding {
+        self.add(code, Severity::Warning, span, path, message.into())
+    }
+
+    pub(crate) fn note(
+        &mut self,
+        code: &'static str,
+        span: Span,
+        path: &Path<'_>,
+        message: impl Into<String>,
+    ) -> &mut Finding {
+        self.add(code, Severity::Note, span, path, message.into())
+    }
+
+    fn add(
+        &mut self,
+        code: &'static str,
+        severity: Severity,
+        span: Span,
+        path: &Path<'_>,
+        message: String,
+    ) -> &mut Finding {
+        if self.findings.len() >= MAX_FINDINGS {
+            self.dropped += 1;
+            return &mut self.overflow;
+        }
+        let mut found = finding(&self.lines, code, severity, span, message);
+        found.path = path.to_string();
+        self.findings.push(found);
+        self.findings.last_mut().unwrap_or(&mut self.overflow)
+    }
+
+    /// The name among `known` that `name` may have been meant to be, as a sentence.
+    pub(crate) fn did_you_mean<'n>(
+        &mut self,
+        name: &str,
+        known: impl IntoIterator<Item = &'n str>,
+    ) -> Option<String> {
+        self.suggestions += 1;
+        if self.suggestions > MAX_SUGGESTIONS {
+            return None;
+        }
+        closest(name, known).map(|found| format!("did you mean `{found}`?"))
+    }
+
+    /// Everything, in the order of the source, notes last.
+    pub(crate) fn finish(mut self) -> Vec<Finding> {
+        if self.dropped > 0 {
+            let message = format!("{} more findings are not shown", self.dropped);
+            let span = Span::default();
+            let note = finding(&self.lines, "TOO_MANY_FINDINGS", Severity::Note, span, message);
+            self.findings.push(note);
+        }
+        self.findings.sort_by_key(|found| {
+            (found.severity == Severity::Note, found.span.start, found.span.end, found.code)
+        });
+        self.findings
+    }
+}
+
+fn finding(
+    lines: &Lines<'_>,
+    code: &'static str,
+    severity: Severity,
+    span: Span,
+    message: String,
+) -> Finding {
+    let start = lines.clamp(span.start);
+    let span = Span::new(start, lines.clamp(span.end).max(start));
+    let ((line, column), (end_line, end_column)) = (lines.place(span.start), lines.place(span.end));
+    let (related, help) = (Vec::new(), None);
+    let path = String::new();
+    Finding {
+        code,
+        severity,
+        message,
+        path,
+        span,
+        line,
+        column,
+        end_line,
+        end_column,
+        related,
+        help,
+    }
+}
+
+impl Finding {
+    pub(crate) fn help(&mut self, help: impl Into<String>) -> &mut Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    pub(crate) fn maybe_help(&mut self, help: Option<String>) -> &mut Self {
+        if help.is_some() {
+            self.help = help;
+        }
+        self
+    }
+
+    pub(crate) fn related(&mut self, span: Span, message: impl Into<String>) -> &mut Self {
+        self.related.push(Related { span, message: message.into() });
+        self
+    }
+}

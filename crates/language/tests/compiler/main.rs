@@ -1,0 +1,4 @@
+//! The compiler from the outside: sources in, findings or plans out.
+
+mod plans;
+mod support;

@@ -275,11 +275,43 @@ fn schema_names<'m>(root: &'m Value, node: &'m Value, hops: usize, names: &mut V
     }
 }
 
-/// Every property that some part of a schema names, for an object that fits it.
-pub(crate) fn named_properties<'m>(root: &'m Value, node: &'m Value) -> Vec<&'m str> {
+/// Every property that a schema names for the object at a path of an instance, whatever variant that is of.
+pub(crate) fn named_properties<'m>(root: &'m Value, path: &[String]) -> Vec<&'m str> {
+    let mut nodes = vec![root];
+    for segment in path {
+        let mut next = Vec::new();
+        for node in nodes {
+            schema_children(root, node, segment, MAX_HOPS, &mut next);
+        }
+        next.truncate(MAX_VARIANTS);
+        nodes = next;
+    }
     let mut names = Vec::new();
-    schema_names(root, node, MAX_HOPS, &mut names);
+    for node in nodes {
+        schema_names(root, node, MAX_HOPS, &mut names);
+    }
     names
+}
+
+/// Variants of one place that are looked at.
+const MAX_VARIANTS: usize = 64;
+
+fn schema_children<'m>(
+    root: &'m Value,
+    node: &'m Value,
+    segment: &str,
+    hops: usize,
+    children: &mut Vec<&'m Value>,
+) {
+    let node = resolved(root, node, hops);
+    let Some(fewer) = hops.checked_sub(1).filter(|_| children.len() < MAX_VARIANTS) else { return };
+    let property = node.get("properties").and_then(|properties| properties.get(segment));
+    let item = segment.parse::<usize>().ok().and_then(|_| node.get("items"));
+    let other = node.get("additionalProperties").filter(|_| property.is_none());
+    children.extend(property.into_iter().chain(item).chain(other));
+    for branch in either(node).chain(branches(node, "allOf")) {
+        schema_children(root, branch, segment, fewer, children);
+    }
 }
 
 #[cfg(test)]

@@ -13,8 +13,16 @@ use crate::yaml::Entry;
 
 impl<'a> Compiler<'a> {
     pub(super) fn action_step(&mut self, site: &Site<'_, '_>) -> Option<Outcome<'a>> {
-        self.refuse_options(site, &["saveAs", "label", "timeout"]);
         let declared = self.declared_action(site);
+        if declared.is_some() || self.manifest.is_none() {
+            self.refuse_options(site, &["saveAs", "label", "timeout"]);
+        } else {
+            // Nobody knows what was meant; a misspelt `forEach` brings parts of its own.
+            self.refuse_options(
+                site,
+                &["saveAs", "label", "timeout", "then", "else", "cases", "default", "as", "do"],
+            );
+        }
         let name = &site.head.key;
         let path = site.path.key(name);
         let timeout = site.fields.get("timeout").map(|entry| {
@@ -64,6 +72,9 @@ impl<'a> Compiler<'a> {
         path: &Path<'_>,
     ) -> Option<surefoot_kernel_core::expr::Template> {
         let node = &site.head.value;
+        if self.manifest.is_some() && declared.is_none() && node.as_map().is_none() {
+            return None;
+        }
         self.mapping(node, path, &format!("the config of `{}`", site.head.key))?;
         let mut slots = Slots::new();
         let config = self.config(node, path, &mut slots);

@@ -60,6 +60,15 @@ pub(crate) struct BindingUse {
 ///
 /// Without a manifest everything is checked but the names of actions, triggers and inputs and what depends on
 /// them; a note says so once, and the result cannot be bound. Pure: the same arguments give the same answer.
+///
+/// ```
+/// use surefoot_language::compile;
+/// let compiled = compile("steps:\n  - succeed: { mesage: Done }\n", None);
+/// let first = &compiled.findings.as_slice()[0];
+/// assert_eq!((first.line, first.column, first.code), (2, 5, "MISSING_KEY"));
+/// assert!(compiled.ir.is_none());
+/// println!("{}", compiled.findings);
+/// ```
 #[must_use]
 pub fn compile(source: &str, manifest: Option<&Manifest>) -> Compiled {
     let mut compiler = Compiler::new(source, manifest);

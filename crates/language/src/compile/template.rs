@@ -10,7 +10,7 @@ use super::place::Place;
 use crate::check::shape::{Kinds, Shape};
 use crate::diagnostic::Path;
 use crate::expression::{Part, split};
-use crate::yaml::{Node, NodeKind, Scalar};
+use crate::yaml::{Entry, Node, NodeKind, Scalar};
 
 /// The kinds of the values that expressions will yield, by the first byte of their scalars.
 pub(crate) type Slots = BTreeMap<usize, Kinds>;
@@ -58,6 +58,7 @@ impl<'a> Compiler<'a> {
                 let parts: Vec<Option<(String, Template)>> = entries
                     .iter()
                     .map(|entry| {
+                        self.refuse_computed_key(entry, path);
                         let slot = self.config(&entry.value, &path.key(&entry.key), slots)?;
                         Some((entry.key.clone(), slot.template))
                     })
@@ -65,6 +66,13 @@ impl<'a> Compiler<'a> {
                 let parts = parts.into_iter().collect::<Option<Vec<_>>>()?;
                 Some(Slot { template: object(parts), shape: Shape::Kinds(Kinds::OBJECT) })
             }
+        }
+    }
+
+    fn refuse_computed_key(&mut self, entry: &Entry, path: &Path<'_>) {
+        if entry.key.contains("${{") {
+            let message = "a key cannot be computed";
+            self.report.error("EXPRESSION_NOT_ALLOWED", entry.key_span, path, message);
         }
     }
 

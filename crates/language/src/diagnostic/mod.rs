@@ -1,5 +1,6 @@
 //! Findings: what is wrong with a source, exactly where, and what cures it.
 
+mod codes;
 mod render;
 mod report;
 mod suggest;
@@ -10,6 +11,7 @@ use serde::Serialize;
 
 use crate::source::Span;
 
+pub use codes::FINDING_CODES;
 pub(crate) use report::{Path, Report};
 pub(crate) use suggest::closest;
 

@@ -57,6 +57,8 @@ pub(crate) struct Report<'s> {
     pub(crate) lines: Lines<'s>,
     findings: Vec<Finding>,
     dropped: usize,
+    /// Whether something that was dropped is an error.
+    dropped_error: bool,
     suggestions: usize,
     /// Takes what is said about a finding that was dropped.
     overflow: Finding,
@@ -66,7 +68,14 @@ impl<'s> Report<'s> {
     pub(crate) fn new(source: &'s str) -> Self {
         let lines = Lines::new(source);
         let overflow = finding(&lines, "", Severity::Note, Span::default(), String::new());
-        Self { lines, findings: Vec::new(), dropped: 0, suggestions: 0, overflow }
+        Self {
+            lines,
+            findings: Vec::new(),
+            dropped: 0,
+            dropped_error: false,
+            suggestions: 0,
+            overflow,
+        }
     }
 
     pub(crate) const fn source(&self) -> &'s str {
@@ -74,16 +83,18 @@ impl<'s> Report<'s> {
     }
 
     pub(crate) fn has_errors(&self) -> bool {
-        self.findings.iter().any(|finding| finding.severity == Severity::Error)
+        let is_error = |finding: &Finding| finding.severity == Severity::Error;
+        self.dropped_error || self.findings.iter().any(is_error)
     }
 
     pub(crate) const fn count(&self) -> usize {
         self.findings.len() + self.dropped
     }
 
-    pub(crate) fn clear(&mut self) {
-        self.findings.clear();
-        self.dropped = 0;
+    /// Forgets what was found since there were so many.
+    pub(crate) fn forget_since(&mut self, count: usize) {
+        self.findings.truncate(count);
+        (self.dropped, self.dropped_error) = (0, false);
     }
 
     pub(crate) fn error(
@@ -126,6 +137,7 @@ impl<'s> Report<'s> {
     ) -> &mut Finding {
         if self.findings.len() >= MAX_FINDINGS {
             self.dropped += 1;
+            self.dropped_error |= severity == Severity::Error;
             return &mut self.overflow;
         }
         let mut found = finding(&self.lines, code, severity, span, message);
@@ -152,11 +164,13 @@ impl<'s> Report<'s> {
         if self.dropped > 0 {
             let message = format!("{} more findings are not shown", self.dropped);
             let span = Span::default();
-            let note = finding(&self.lines, "TOO_MANY_FINDINGS", Severity::Note, span, message);
-            self.findings.push(note);
+            let severity = if self.dropped_error { Severity::Error } else { Severity::Note };
+            let rest = finding(&self.lines, "TOO_MANY_FINDINGS", severity, span, message);
+            self.findings.push(rest);
         }
         self.findings.sort_by_key(|found| {
-            (found.severity == Severity::Note, found.span.start, found.span.end, found.code)
+            let is_last = found.severity == Severity::Note || found.code == "TOO_MANY_FINDINGS";
+            (is_last, found.span.start, found.span.end, found.code)
         });
         self.findings
     }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use granit_parser::{ErrorKind, Event as Raw, Marker, Parser, ScalarStyle, StrInput};
 
+use super::SOURCE_MAX_DEPTH;
 use crate::source::Span;
 
 /// How a scalar is written.
@@ -54,6 +55,8 @@ impl<'s> Events<'s> {
             disallow_directives: true,
             emit_anchor_events: true,
             emit_unresolved_aliases: true,
+            flow_nesting_limit: SOURCE_MAX_DEPTH,
+            block_nesting_limit: SOURCE_MAX_DEPTH,
         };
         options.set_emit_comments(false);
         Self { source, parser: Parser::new_from_str_with_options(source, options) }
@@ -84,7 +87,26 @@ impl<'s> Iterator for Events<'s> {
         };
         let tag = place.tag_span().or_else(|| place.tag_start().map(granit_parser::Span::empty));
         let tag = tag.map(|tag| self.span(&tag));
-        Some(Ok((event(raw, tag), self.span(&place))))
+        let span = self.span(&place);
+        Some(Ok((written(event(raw, tag), span), span)))
+    }
+}
+
+/// The parser gives `~` for a value that was left out; nobody wrote that.
+fn written(event: Event<'_>, span: Span) -> Event<'_> {
+    match event {
+        Event::Scalar { style: Style::Plain, tag, .. } if span.start == span.end => {
+            Event::Scalar { text: Cow::Borrowed(""), style: Style::Plain, tag }
+        }
+        Event::Document
+        | Event::Scalar { .. }
+        | Event::ListStart { .. }
+        | Event::ListEnd
+        | Event::MapStart { .. }
+        | Event::MapEnd
+        | Event::Anchor
+        | Event::Alias
+        | Event::Other => event,
     }
 }
 

@@ -7,7 +7,10 @@ use std::collections::BTreeMap;
 
 use super::event::{Event, Events, Failure, FailureKind, Style};
 use super::scalar::{self, Reading};
-use super::{Entry, Node, NodeKind, SOURCE_MAX_CHARS, SOURCE_MAX_DEPTH, SOURCE_MAX_NODES, Scalar};
+use super::{
+    Entry, KEY_MAX_CHARS, Node, NodeKind, SOURCE_MAX_CHARS, SOURCE_MAX_DEPTH, SOURCE_MAX_NODES,
+    Scalar,
+};
 use crate::diagnostic::{Path, Report};
 use crate::source::Span;
 
@@ -26,7 +29,7 @@ pub(crate) fn load(report: &mut Report<'_>) -> Option<Node> {
     let mut loader = Loader::new(report);
     loader.run(source);
     let (root, documents, failed) = (loader.root.take(), loader.documents, loader.failed);
-    let root = check_root(report, root, documents, failed);
+    let root = check_root(report, root, documents, failed, before);
     if report.count() == before { root } else { None }
 }
 
@@ -36,12 +39,13 @@ fn check_root(
     root: Option<Node>,
     documents: usize,
     failed: bool,
+    before: usize,
 ) -> Option<Node> {
     let is_mapping = root.as_ref().is_some_and(|root| root.as_map().is_some());
     if is_mapping || failed || documents > 1 {
         return root;
     }
-    report.clear();
+    report.forget_since(before);
     let (span, what) =
         root.as_ref().map_or((Span::default(), "empty"), |root| (root.span, root.describe()));
     let message = format!("a workflow is a mapping; this file is {what}");
@@ -290,7 +294,11 @@ impl<'r, 's> Loader<'r, 's> {
     }
 
     fn key(&mut self, span: Span, text: String, style: Style) {
-        if style == Style::Plain && text == "<<" {
+        if text.chars().nth(KEY_MAX_CHARS).is_some() {
+            let message = format!("a key has at most {KEY_MAX_CHARS} characters");
+            self.report.error("YAML_KEY_TOO_LONG", span, &Path::ROOT, message);
+            self.set_key(Key::Refused);
+        } else if style == Style::Plain && text == "<<" {
             let message = "merge keys are not allowed";
             self.report
                 .error("YAML_MERGE", span, &Path::ROOT, message)

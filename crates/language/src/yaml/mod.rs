@@ -17,6 +17,9 @@ pub const SOURCE_MAX_DEPTH: usize = 64;
 /// Scalars, lists and mappings of a source.
 pub const SOURCE_MAX_NODES: usize = 50_000;
 
+/// Characters of a key.
+pub const KEY_MAX_CHARS: usize = 1_000;
+
 /// A node of the tree. At most [`SOURCE_MAX_DEPTH`] deep, so that it may be walked by recursion.
 #[derive(Debug)]
 pub(crate) struct Node {

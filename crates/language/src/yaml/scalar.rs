@@ -72,7 +72,7 @@ fn quoting(text: &str) -> String {
         "yes" | "on" | "y" | "true" => "write `true` if it is a bool",
         "no" | "off" | "n" | "false" => "write `false` if it is a bool",
         "~" | "null" => "write `null` if it is null",
-        ".inf" | "-.inf" | "+.inf" | ".nan" => "there are no such numbers here",
+        ".inf" | "-.inf" | "+.inf" | ".nan" | "-.nan" | "+.nan" => "there are no such numbers here",
         _ => "write it like 10 or 0.5 if it is a number",
     };
     format!("write \"{text}\" in quotes if it is a text; {instead}")

@@ -24,8 +24,29 @@ pub(crate) struct Problem {
     pub(crate) path: Vec<String>,
     pub(crate) message: String,
     pub(crate) help: Option<String>,
-    /// How far away from fitting it is: decides between the variants of a union.
-    weight: u32,
+    /// The one value that would fit: the tag of a variant.
+    constant: Option<Value>,
+    /// The kinds that would fit.
+    wanted: Option<Kinds>,
+}
+
+impl Problem {
+    /// How much a problem speaks against the variant of a union at `depth` that has it. Whoever wrote another tag
+    /// means another variant; a member that is there and wrong says less than one that is missing.
+    fn distance(&self, depth: usize) -> u32 {
+        let is_own = self.path.len() == depth;
+        if self.constant.is_some() {
+            40
+        } else if is_own && self.wanted.is_some() {
+            20
+        } else if is_own {
+            6
+        } else if self.code == UNKNOWN {
+            5
+        } else {
+            3
+        }
+    }
 }
 
 /// Everything that is wrong with a config, whatever its expressions yield. `key` is where the config hangs.
@@ -63,7 +84,6 @@ impl Judge<'_, '_> {
     /// A property that some variant knows is called unexpected as soon as anything else in its object is wrong,
     /// or not known yet: then it says nothing new.
     fn drop_echoes(&self, problems: &mut Vec<Problem>) {
-        let known = named_properties(self.schema, self.schema);
         let others: Vec<Vec<String>> = problems
             .iter()
             .filter(|problem| problem.code != UNKNOWN)
@@ -71,7 +91,9 @@ impl Judge<'_, '_> {
             .collect();
         problems.retain(|problem| {
             let Some((name, object)) = problem.path.split_last() else { return true };
-            if problem.code != UNKNOWN || !known.contains(&name.as_str()) {
+            if problem.code != UNKNOWN
+                || !named_properties(self.schema, object).contains(&name.as_str())
+            {
                 return true;
             }
             let disturbed = others.iter().any(|path| path.starts_with(object));
@@ -92,11 +114,15 @@ impl Judge<'_, '_> {
         let undecided = self.probe.has_slot(site.at.node);
         match error.kind() {
             ValidationErrorKind::AnyOf { context }
-            | ValidationErrorKind::OneOfNotValid { context } => self.closest_variant(context),
-            ValidationErrorKind::AdditionalProperties { unexpected }
-            | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
-                unexpected.iter().map(|name| self.unexpected(name, &site)).collect()
+            | ValidationErrorKind::OneOfNotValid { context } => {
+                self.closest_variant(context, &site)
             }
+            ValidationErrorKind::AdditionalProperties { unexpected }
+            | ValidationErrorKind::UnevaluatedProperties { unexpected } => unexpected
+                .iter()
+                .take(MAX_ERRORS)
+                .map(|name| self.unexpected(name, &site))
+                .collect(),
             ValidationErrorKind::Required { property } => vec![self.missing(property, &site)],
             ValidationErrorKind::Type { kind } => vec![self.wrong_type(allowed(kind), &site)],
             ValidationErrorKind::FalseSchema if site.at.entry.is_some() => {
@@ -129,7 +155,7 @@ impl Judge<'_, '_> {
             ValidationErrorKind::Type { kind } if !allowed(kind).overlaps(kinds) => {
                 let message =
                     format!("{} is wanted here; the expression gives {kinds}", allowed(kind));
-                vec![self.problem("CONFIG_TYPE", site, message, 5)]
+                vec![self.problem("CONFIG_TYPE", site, message)]
             }
             ValidationErrorKind::AnyOf { context }
             | ValidationErrorKind::OneOfNotValid { context } => {
@@ -139,43 +165,50 @@ impl Judge<'_, '_> {
                     return Vec::new();
                 }
                 let message = format!("no variant of what is wanted here is {kinds}");
-                vec![self.problem("CONFIG_TYPE", site, message, 5)]
+                vec![self.problem("CONFIG_TYPE", site, message)]
             }
             _ => Vec::new(),
         }
     }
 
-    fn closest_variant(&self, context: &[Vec<ValidationError<'static>>]) -> Vec<Problem> {
-        let variants = context.iter().map(|errors| self.all(errors));
-        let weight = |problems: &Vec<Problem>| -> u32 {
-            problems.iter().map(|problem| problem.weight).fold(0, u32::saturating_add)
+    fn closest_variant(
+        &self,
+        context: &[Vec<ValidationError<'static>>],
+        site: &Site<'_>,
+    ) -> Vec<Problem> {
+        let variants: Vec<Vec<Problem>> = context.iter().map(|errors| self.all(errors)).collect();
+        if let Some(tag) = wrong_tag(&variants) {
+            return vec![tag];
+        }
+        let depth = site.path.len();
+        let own_kind = |problems: &Vec<Problem>| {
+            problems.iter().find(|it| it.path.len() == depth).and_then(|problem| problem.wanted)
         };
-        variants.min_by_key(weight).unwrap_or_default()
+        let kinds: Option<Vec<Kinds>> = variants.iter().map(own_kind).collect();
+        if let Some(kinds) = kinds.filter(|kinds| !kinds.is_empty()) {
+            let wanted = kinds.into_iter().fold(Kinds::NONE, Kinds::or);
+            return vec![self.wrong_type(wanted, site)];
+        }
+        let distance = |problems: &Vec<Problem>| -> u32 {
+            problems.iter().map(|it| it.distance(depth)).fold(0, u32::saturating_add)
+        };
+        variants.into_iter().min_by_key(distance).unwrap_or_default()
     }
 
-    fn problem(
-        &self,
-        code: &'static str,
-        site: &Site<'_>,
-        message: impl Into<String>,
-        weight: u32,
-    ) -> Problem {
+    fn problem(&self, code: &'static str, site: &Site<'_>, message: impl Into<String>) -> Problem {
         let span = if site.path.is_empty() { self.key } else { site.at.node.span };
         let (path, message) = (site.path.clone(), message.into());
-        // What is wrong deep inside a variant speaks for that variant.
-        let depth = u32::try_from(path.len()).unwrap_or(u32::MAX);
-        let weight = weight.saturating_mul(16).saturating_sub(depth.min(15));
-        Problem { code, span, path, message, help: None, weight }
+        Problem { code, span, path, message, help: None, constant: None, wanted: None }
     }
 
     fn unexpected(&self, name: &str, site: &Site<'_>) -> Problem {
-        let mut problem = self.problem(UNKNOWN, site, format!("unknown key `{name}`"), 2);
+        let mut problem = self.problem(UNKNOWN, site, format!("unknown key `{name}`"));
         let entry = site.at.node.as_map().and_then(|map| map.iter().find(|it| it.key == name));
         if let Some(entry) = entry {
             problem.span = entry.key_span;
         }
         problem.path.push(name.to_owned());
-        let known = named_properties(self.schema, self.schema);
+        let known = named_properties(self.schema, &site.path);
         let present = site.at.node.as_map().unwrap_or_default();
         let absent = known.into_iter().filter(|known| present.iter().all(|it| it.key != *known));
         problem.help = closest(name, absent).map(|found| format!("did you mean `{found}`?"));
@@ -185,7 +218,7 @@ impl Judge<'_, '_> {
     fn missing(&self, property: &Value, site: &Site<'_>) -> Problem {
         let name = property.as_str().unwrap_or_default();
         let message = format!("the key `{name}` is missing");
-        let mut problem = self.problem("CONFIG_MISSING_KEY", site, message, 2);
+        let mut problem = self.problem("CONFIG_MISSING_KEY", site, message);
         problem.span = match (site.path.is_empty(), site.at.entry) {
             (true, _) => self.key,
             (false, Some(entry)) => entry.key_span,
@@ -197,8 +230,8 @@ impl Judge<'_, '_> {
     fn wrong_type(&self, wanted: Kinds, site: &Site<'_>) -> Problem {
         let node = site.at.node;
         let message = format!("{wanted} is wanted here; this is {}", node.describe());
-        // A member of another type than a variant wants says more than a missing one.
-        let mut problem = self.problem("CONFIG_TYPE", site, message, 5);
+        let mut problem = self.problem("CONFIG_TYPE", site, message);
+        problem.wanted = Some(wanted);
         if wanted.overlaps(Kinds::TEXT) {
             problem.help = quoting(node);
         } else if let Some(scalar) = node.as_scalar().filter(|scalar| scalar.value.is_string()) {
@@ -222,35 +255,66 @@ impl Judge<'_, '_> {
         error: &ValidationError<'_>,
         site: &Site<'_>,
     ) -> Problem {
-        let (message, help, weight) = match kind {
+        let (message, help) = match kind {
             ValidationErrorKind::Enum { options } => {
                 let (list, help) = listed(options, site);
-                (format!("one of {list} is wanted here"), help, 4)
+                (format!("one of {list} is wanted here"), help)
             }
             ValidationErrorKind::Constant { expected_value } => {
-                // A variant's tag: whoever wrote another one means another variant.
-                (format!("{expected_value} is wanted here"), None, 40)
+                (format!("`{}` is wanted here", plain(expected_value)), None)
             }
-            _ => (error.masked_with("this value").to_string(), None, 2),
+            _ => (error.masked_with("this value").to_string(), None),
         };
-        let weight = if site.path.is_empty() { weight.max(4) } else { weight };
-        let mut problem = self.problem("CONFIG_VALUE", site, message, weight);
+        let mut problem = self.problem("CONFIG_VALUE", site, message);
         problem.help = help;
+        if let ValidationErrorKind::Constant { expected_value } = kind {
+            problem.constant = Some((**expected_value).clone());
+        }
         problem
     }
+}
+
+/// If every variant wants another value at the same place, that place is what is wrong.
+fn wrong_tag(variants: &[Vec<Problem>]) -> Option<Problem> {
+    let tag = |problems: &[Problem]| problems.iter().position(|it| it.constant.is_some());
+    let first = variants.first()?;
+    let first = &first[tag(first)?];
+    let mut wanted = Vec::new();
+    for problems in variants {
+        let found = &problems[tag(problems)?];
+        if found.path != first.path {
+            return None;
+        }
+        wanted.extend(found.constant.clone());
+    }
+    let (list, more) = list(&wanted);
+    Some(Problem {
+        code: first.code,
+        span: first.span,
+        path: first.path.clone(),
+        message: format!("one of {list}{more} is wanted here"),
+        help: None,
+        constant: None,
+        wanted: None,
+    })
 }
 
 const UNKNOWN: &str = "CONFIG_UNKNOWN_KEY";
 
 fn listed(options: &Value, site: &Site<'_>) -> (String, Option<String>) {
     let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
-    let shown: Vec<String> =
-        options.iter().take(MAX_LISTED).map(|option| format!("`{}`", plain(option))).collect();
-    let more = if options.len() > MAX_LISTED { ", …" } else { "" };
+    let (shown, more) = list(options);
     let text = site.at.node.as_scalar().map(|scalar| scalar.text.as_str()).unwrap_or_default();
     let help = closest(text, options.iter().filter_map(Value::as_str));
     let help = help.map(|found| format!("did you mean `{found}`?"));
-    (format!("{}{more}", shown.join(", ")), help)
+    (format!("{shown}{more}"), help)
+}
+
+fn list(options: &[Value]) -> (String, &'static str) {
+    let shown: Vec<String> =
+        options.iter().take(MAX_LISTED).map(|option| format!("`{}`", plain(option))).collect();
+    let more = if options.len() > MAX_LISTED { ", …" } else { "" };
+    (shown.join(", "), more)
 }
 
 fn plain(value: &Value) -> String {

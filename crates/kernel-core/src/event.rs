@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Micros, Timestamp, WorkflowKey};
+use crate::payload::{Payload, PayloadError};
+use crate::{EmitError, Micros, SignalError, Timestamp, WorkflowKey};
 
 /// At most this many bytes of serialised JSON, each for `data` and for `context` of an event.
 pub const EVENT_MAX_PAYLOAD_BYTES: usize = 16 * 1024 * 1024;
@@ -110,6 +111,91 @@ impl Event {
     }
 }
 
+/// An event that may be recorded as it is: lengths, sizes and payload rules hold.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckedEvent {
+    /// 1 to 200 characters.
+    pub kind: String,
+    /// JSON text, byte for byte.
+    pub data: Payload,
+    /// JSON text, byte for byte.
+    pub context: Payload,
+    /// The frozen permission context; absent or empty takes the activation's.
+    pub authorization: Option<Value>,
+    /// 1 to 500 characters.
+    pub dedupe_key: Option<String>,
+    /// Absent is the store's time.
+    pub occurred_at: Option<Timestamp>,
+    /// Only this workflow.
+    pub target: Option<WorkflowKey>,
+    /// When its runs are created.
+    pub dispatch: Dispatch,
+}
+
+impl Event {
+    /// Checks everything that can be checked without a store.
+    ///
+    /// # Errors
+    /// [`EmitError`]: too large, not exactly storable, or a field of the wrong length.
+    pub fn check(self) -> Result<CheckedEvent, EmitError> {
+        length("type", &self.kind, 200)?;
+        if let Some(key) = &self.dedupe_key {
+            length("dedupe key", key, 500)?;
+        }
+        let authorization = self.authorization.filter(|value| !is_empty(value));
+        Ok(CheckedEvent {
+            data: payload("data", self.data)?,
+            context: payload("context", self.context)?,
+            kind: self.kind,
+            authorization,
+            dedupe_key: self.dedupe_key,
+            occurred_at: self.occurred_at,
+            target: self.target,
+            dispatch: self.dispatch,
+        })
+    }
+}
+
+impl CheckedEvent {
+    /// Lower-case hexadecimal SHA-256 over data and context: whether a repeat carries the same payload.
+    #[must_use]
+    pub fn payload_hash(&self) -> String {
+        let both = Value::Array(vec![self.data.value().clone(), self.context.value().clone()]);
+        crate::canonical::hash(&both)
+    }
+}
+
+/// The actor of a permission context: its member `actor`, if that is an object or a text. An unknown shape is no
+/// actor at all, never a system identity.
+#[must_use]
+pub fn actor_of(authorization: Option<&Value>) -> Option<Value> {
+    let actor = authorization?.as_object()?.get("actor")?;
+    (actor.is_object() || actor.as_str().is_some_and(|name| !name.is_empty()))
+        .then(|| actor.clone())
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty)
+}
+
+fn length(field: &'static str, text: &str, max: usize) -> Result<(), EmitError> {
+    let got = text.chars().count();
+    if (1..=max).contains(&got) {
+        Ok(())
+    } else {
+        Err(EmitError::Length { field, min: 1, max, got })
+    }
+}
+
+fn payload(field: &'static str, value: Result<Value, String>) -> Result<Payload, EmitError> {
+    let refused = |pointer, why| EmitError::Payload { field, pointer, why };
+    let value = value.map_err(|why| refused(String::new(), why))?;
+    let payload = Payload::from_value(&value)
+        .map_err(|PayloadError { pointer, rule }| refused(pointer, rule.to_string()))?;
+    let (bytes, limit) = (payload.text().len(), EVENT_MAX_PAYLOAD_BYTES);
+    if bytes > limit { Err(EmitError::TooLarge { field, bytes, limit }) } else { Ok(payload) }
+}
+
 /// What started the run, frozen: the run's own copy.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Invocation {
@@ -205,5 +291,40 @@ impl Signal {
     pub fn data(mut self, data: impl Serialize) -> Self {
         self.data = serde_json::to_value(data).map_err(|error| error.to_string());
         self
+    }
+}
+
+/// A signal that may be recorded as it is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckedSignal {
+    /// 1 to 200 characters.
+    pub kind: String,
+    /// 1 to 500 characters.
+    pub key: String,
+    /// JSON text.
+    pub data: Payload,
+}
+
+impl Signal {
+    /// Checks everything that can be checked without a store.
+    ///
+    /// # Errors
+    /// [`SignalError`]: too large, not exactly storable, or a field of the wrong length.
+    pub fn check(self) -> Result<CheckedSignal, SignalError> {
+        for (field, text, max) in [("kind", &self.kind, 200), ("key", &self.key, 500)] {
+            let got = text.chars().count();
+            if !(1..=max).contains(&got) {
+                return Err(SignalError::Length { field, min: 1, max, got });
+            }
+        }
+        let refused = |pointer, why| SignalError::Payload { pointer, why };
+        let value = self.data.map_err(|why| refused(String::new(), why))?;
+        let data = Payload::from_value(&value)
+            .map_err(|PayloadError { pointer, rule }| refused(pointer, rule.to_string()))?;
+        let (bytes, limit) = (data.text().len(), SIGNAL_MAX_DATA_BYTES);
+        if bytes > limit {
+            return Err(SignalError::TooLarge { bytes, limit });
+        }
+        Ok(CheckedSignal { kind: self.kind, key: self.key, data })
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 /// Why a text is not an id of the wanted kind.
@@ -100,6 +101,26 @@ id_kinds! {
     VersionId = "ver",
     /// One process that claims runs, from its start to its end.
     SessionId = "wrk",
+}
+
+impl RunId {
+    /// The run that an event starts through one activation: the same for every dispatch of it, so a repeat creates
+    /// nothing twice. Keeps the event's leading bytes, so that ids stay roughly in order of creation.
+    #[must_use]
+    pub fn of_event(event: EventId, workflow: &WorkflowKey, activation: &str) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(b"surefoot/run/1\0");
+        hash.update(event.to_bytes());
+        hash.update(workflow.as_str().as_bytes());
+        hash.update(b"\0");
+        hash.update(activation.as_bytes());
+        let digest = hash.finalize();
+        let mut bytes = event.to_bytes();
+        for (byte, hashed) in bytes.iter_mut().zip(digest).skip(6) {
+            *byte = hashed;
+        }
+        Self::from_bytes(bytes)
+    }
 }
 
 macro_rules! text_newtypes {

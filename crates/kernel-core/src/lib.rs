@@ -1,29 +1,60 @@
 //! The pure core of Surefoot: plans, expressions, the interpreter, the run state machine and the ports.
 //!
 //! No IO, no clock, no randomness: time and ids are arguments. The same arguments give the same answer.
+//!
+//! The one promise: **a recorded outcome is never recomputed, and an effect that may have happened is never
+//! repeated and never silently dropped.**
 
+mod apply;
 mod cancel;
 pub mod canonical;
 mod code;
+mod decide;
 mod effect;
 mod event;
 pub mod expr;
+mod fact;
 mod id;
+mod interpreter;
+#[cfg(feature = "proptest")]
+pub mod model;
 pub mod payload;
 pub mod plan;
 mod ports;
+mod run;
 mod time;
 
+pub use apply::apply;
 pub use cancel::{Cancel, CancelSource};
 pub use code::Code;
+pub use decide::{
+    Answer, Call, Command, Decision, Durability, Held, Input, JOURNAL_MAX_BYTES, OUTPUT_MAX_BYTES,
+    Prepared, RECONCILE_FIRST_AFTER, RELEASE_BACKOFF_FIRST, RELEASE_BACKOFF_MAX, Receipt,
+    ReconcileAnswer, Rejection, RowInput, SETTLE_AFTER_DEFAULT, Sealed, Unopened, Verdict, decide,
+    decide_row, release_backoff,
+};
 pub use effect::{EffectClass, EffectKey, EffectState, LostAttempt};
 pub use event::{
-    Dependency, Dispatch, EVENT_MAX_PAYLOAD_BYTES, Event, Invocation, SIGNAL_MAX_DATA_BYTES,
-    START_EVENT, Signal,
+    CheckedEvent, CheckedSignal, Dependency, Dispatch, EVENT_MAX_PAYLOAD_BYTES, Event, Invocation,
+    SIGNAL_MAX_DATA_BYTES, START_EVENT, Signal, actor_of,
 };
+pub use fact::{End, Fact, ReleaseReason, SaidBy, Taken};
 pub use id::{App, EventId, IdError, RunId, Scope, SessionId, StepKey, VersionId, WorkflowKey};
-pub use ports::{BoxFuture, Fence, FenceError, Source, StoreError};
-pub use time::{Micros, NotATime, Timestamp};
+pub use interpreter::{Cursor, LOOP_VALUE_MAX_BYTES, Next, RestoreInvalid};
+pub use ports::{
+    Activate, Activation, AppHealth, Audit, AuditRow, BoxFuture, ClaimRequest, Clock, Commit,
+    Committed, Dispatched, Eager, EffectRow, Emission, Emit, EmitError, EventFilter, EventRow,
+    EventStatus, EventStore, Fence, FenceError, Ids, JournalEntry, JournalText, LoadRequest,
+    OperatorStore, Page, PlanStore, Publish, PublishError, Published, Recovered, RenewRequest,
+    Renewed, RunDetail, RunFilter, RunRow, RunStore, Scan, SendSignal, SessionReport, SessionRow,
+    SignalError, SignalRow, SignalSent, Source, StoreError, Stored, StoredVersion, TakeOverRequest,
+    Trace, TxStore, TxWork, ValueResolver, WakeBus, Work, WorkflowRow,
+};
+pub use run::{
+    Attention, CancelRequest, Failure, Fenced, Lease, Mode, OpenEffect, Origin, Parent, Phase,
+    Resume, Run, RunState, Stamp, StepDeadline, Todo, Wait, Wake,
+};
+pub use time::{DURATION_MAX, Micros, NotADuration, NotATime, Timestamp};
 
 /// Executions in a row that may end badly before the run is exhausted; the default of a retry policy.
 pub const RUN_MAX_CONSECUTIVE_FAILURES: u32 = 8;

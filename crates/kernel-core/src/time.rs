@@ -184,6 +184,77 @@ impl From<Micros> for Duration {
     }
 }
 
+/// The longest span that authors can write: ten years, however their leap days fall.
+pub const DURATION_MAX: Micros = Micros(3_653 * 86_400_000_000);
+
+/// The units of a written duration with their microseconds, longest first.
+const UNITS: [(&str, i64); 5] = [
+    ("d", 86_400_000_000),
+    ("h", 3_600_000_000),
+    ("m", 60_000_000),
+    ("s", 1_000_000),
+    ("ms", 1_000),
+];
+
+/// A text is not a duration.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotADuration {
+    /// It is not written as one.
+    #[error(
+        "`{0}` is not a duration: write it like `500ms`, `30s`, `5m`, `2h` or `7d`, \
+         or several from the longest to the shortest unit, like `2h30m`"
+    )]
+    Malformed(String),
+    /// It is over [`DURATION_MAX`].
+    #[error("`{0}` is longer than ten years")]
+    TooLong(String),
+}
+
+/// Reads what authors write: whole numbers, each with one of `d`, `h`, `m`, `s`, `ms`, from the longest to the
+/// shortest unit, no unit twice, no sign and no space, at most [`DURATION_MAX`] together.
+///
+/// ```
+/// use surefoot_kernel_core::Micros;
+/// assert_eq!("2h30m".parse(), Ok(Micros::from_secs(9_000)));
+/// assert_eq!("500ms".parse(), Ok(Micros::from_millis(500)));
+/// assert!("30m2h".parse::<Micros>().is_err());
+/// ```
+impl std::str::FromStr for Micros {
+    type Err = NotADuration;
+
+    fn from_str(text: &str) -> Result<Self, NotADuration> {
+        let shown = || text.chars().take(60).collect();
+        let micros = duration(text).ok_or_else(|| NotADuration::Malformed(shown()))?;
+        if micros > DURATION_MAX.0 {
+            return Err(NotADuration::TooLong(shown()));
+        }
+        Ok(Self(micros))
+    }
+}
+
+/// The microseconds of a written duration, saturating; nothing if it is not written as one.
+fn duration(text: &str) -> Option<i64> {
+    let (mut rest, mut units, mut sum) = (text, &UNITS[..], 0_i64);
+    while !rest.is_empty() || sum == 0 && units.len() == UNITS.len() {
+        let (digits, behind) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit())?);
+        let (unit, behind) =
+            behind.split_at(behind.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(behind.len()));
+        let at = units.iter().position(|(name, _)| *name == unit)?;
+        let (_, micros) = units.get(at)?;
+        sum = sum.saturating_add(whole(digits)?.saturating_mul(*micros));
+        (rest, units) = (behind, units.get(at + 1..)?);
+    }
+    Some(sum)
+}
+
+/// Decimal digits as a number, saturating; nothing if there is none.
+fn whole(digits: &str) -> Option<i64> {
+    let value =
+        |sum: i64, digit: u8| sum.saturating_mul(10).saturating_add(i64::from(digit - b'0'));
+    (!digits.is_empty()).then(|| digits.bytes().fold(0, value))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -230,5 +301,44 @@ mod tests {
         assert_eq!(Timestamp(5).since(Timestamp(9)), Micros::ZERO);
         assert_eq!(Micros::new(-4), Micros::ZERO);
         assert!(Timestamp::MAX.to_string().ends_with("us"));
+    }
+
+    #[test]
+    fn durations_are_read_as_authors_write_them() {
+        const HOUR: i64 = 3_600_000_000;
+        for (text, micros) in [
+            ("500ms", 500_000),
+            ("30s", 30_000_000),
+            ("5m", 300_000_000),
+            ("2h", 2 * HOUR),
+            ("7d", 7 * 24 * HOUR),
+            ("2h30m", 2 * HOUR + HOUR / 2),
+            ("1d1h1m1s1ms", 25 * HOUR + 61_001_000),
+            ("2h05m", 2 * HOUR + HOUR / 12),
+            ("90m", HOUR + HOUR / 2),
+            ("0s", 0),
+            ("0h0m", 0),
+            ("3653d", DURATION_MAX.get()),
+            ("3652d24h", DURATION_MAX.get()),
+        ] {
+            assert_eq!(text.parse(), Ok(Micros(micros)), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_duration_is_refused() {
+        for text in [
+            "", "5", "m", "5x", "5M", "5 m", " 5m", "5m ", "-5m", "+5m", "5.5h", "30m2h", "1h1h",
+            "1s1s1s", "5msec", "1m500", "1ms1s", "٥m", "5µs", "1h,30m", "PT5M", "1_000s", "5\0m",
+        ] {
+            let error = text.parse::<Micros>().unwrap_err();
+            assert_eq!(error, NotADuration::Malformed(text.to_owned()));
+        }
+        for text in ["3653d1ms", "87673h", "9223372036854775807d", "99999999999999999999999d"] {
+            let error = text.parse::<Micros>().unwrap_err();
+            assert_eq!(error, NotADuration::TooLong(text.to_owned()));
+        }
+        let long = "x".repeat(1_000_000).parse::<Micros>().unwrap_err().to_string();
+        assert!(long.len() < 300 && long.contains("2h30m"), "{long}");
     }
 }

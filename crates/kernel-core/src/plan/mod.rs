@@ -182,16 +182,30 @@ pub enum InputType {
 }
 
 impl InputType {
-    /// Every built-in type, as authors write it.
-    pub const ALL: &'static [(&'static str, Self)] = &[
-        ("text", Self::Text),
-        ("number", Self::Number),
-        ("integer", Self::Integer),
-        ("bool", Self::Bool),
-        ("time", Self::Time),
-        ("list", Self::List),
-        ("object", Self::Object),
+    /// Every built-in type.
+    pub const ALL: &'static [Self] = &[
+        Self::Text,
+        Self::Number,
+        Self::Integer,
+        Self::Bool,
+        Self::Time,
+        Self::List,
+        Self::Object,
     ];
+
+    /// As authors write it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Number => "number",
+            Self::Integer => "integer",
+            Self::Bool => "bool",
+            Self::Time => "time",
+            Self::List => "list",
+            Self::Object => "object",
+        }
+    }
 
     /// Whether a value is of this type.
     #[must_use]

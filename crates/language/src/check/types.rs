@@ -60,9 +60,8 @@ pub(crate) const fn operands(operator: Binary) -> &'static [Kinds] {
         | Binary::Greater
         | Binary::GreaterOrEqual
         | Binary::Add => &[Kinds::NUMBER, Kinds::TEXT],
-        Binary::Subtract | Binary::Multiply | Binary::Divide | Binary::Remainder => {
-            &[Kinds::NUMBER]
-        }
+        Binary::Subtract | Binary::Multiply | Binary::Divide => &[Kinds::NUMBER],
+        Binary::Remainder => &[Kinds::INTEGER],
     }
 }
 

@@ -59,7 +59,7 @@ impl<'a> Compiler<'a> {
         let built_in =
             ["if", "switch", "forEach", "setVariable", "succeed", "fail", "delay", "waitFor"];
         let known = manifest.actions.iter().map(|action| action.name.as_str()).chain(built_in);
-        let help = self.report.did_you_mean(name, known);
+        let help = self.report.suggest(name, known);
         let message = format!("there is no action `{name}`");
         self.report.error("UNKNOWN_ACTION", site.head.key_span, &path, message).maybe_help(help);
         None

@@ -7,11 +7,11 @@ use surefoot_kernel_core::expr::Template;
 use surefoot_kernel_core::plan::{Delay, StepKind};
 use surefoot_kernel_core::{Code, Micros, Timestamp};
 
+use super::Compiler;
 use super::fields::{Fields, quoting};
 use super::steps::{Outcome, Site};
-use super::{Compiler, duration};
 use crate::check::shape::{Kinds, Shape};
-use crate::diagnostic::Path;
+use crate::diagnostic::{Path, split_advice};
 use crate::yaml::Node;
 
 /// Characters of a message, as it is written.
@@ -121,7 +121,10 @@ impl<'a> Compiler<'a> {
         if let Template::Literal(Value::String(text)) = &until
             && let Err(error) = text.parse::<Timestamp>()
         {
-            self.report.error("NOT_A_TIME", node.span, path, error.to_string());
+            let error = error.to_string();
+            let (message, help) = split_advice(&error);
+            let help = help.map(str::to_owned);
+            self.report.error("NOT_A_TIME", node.span, path, message).maybe_help(help);
             return None;
         }
         Some(until)
@@ -195,16 +198,18 @@ impl<'a> Compiler<'a> {
             self.report.error("EXPRESSION_NOT_ALLOWED", node.span, path, message).help(help);
             return None;
         }
-        let parsed = match duration::parse(text) {
+        let parsed = match text.parse::<Micros>() {
             Ok(zero) if zero == Micros::ZERO && !may_be_zero => {
                 Err("a timeout of nothing would always pass".to_owned())
             }
-            parsed => parsed,
+            parsed => parsed.map_err(|error| error.to_string()),
         };
         match parsed {
             Ok(span) => Some(span),
             Err(message) => {
-                self.report.error("DURATION", node.span, path, message).help(help);
+                let (message, help) = split_advice(&message);
+                let help = help.map(str::to_owned);
+                self.report.error("DURATION", node.span, path, message).maybe_help(help);
                 None
             }
         }

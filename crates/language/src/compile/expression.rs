@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
+use surefoot_kernel_core::Micros;
 use surefoot_kernel_core::expr::{Binary, Expr, Function, Unary};
 
 use super::place::Place;
-use super::{BindingUse, Compiler, duration};
+use super::{BindingUse, Compiler};
 use crate::check::shape::{Found, Kinds, Shape};
 use crate::check::types;
-use crate::diagnostic::{Finding, Path};
+use crate::diagnostic::{Finding, Path, split_advice};
 use crate::expression::{Fault, Tree, TreeKind, parse};
 
 /// One expression in its scalar.
@@ -154,7 +155,7 @@ impl<'a> Compiler<'a> {
         let visible: Vec<String> = self.scope.names().map(str::to_owned).collect();
         let roots = ["inputs", "context", "bindings", "run"];
         let names = visible.iter().map(String::as_str).chain(roots);
-        self.report.did_you_mean(name, names)
+        self.report.suggest(name, names)
     }
 
     fn infer_member(
@@ -184,7 +185,7 @@ impl<'a> Compiler<'a> {
             Found::Yes(member) => member,
             Found::Maybe => Shape::ANY,
             Found::Never => {
-                let help = self.report.did_you_mean(name, shape.member_names());
+                let help = self.report.suggest(name, shape.member_names());
                 let message = format!("there is no member `{name}` here");
                 let found = self.at("UNKNOWN_MEMBER", site, name_range, message);
                 add_help(found, help.as_deref());
@@ -246,9 +247,11 @@ impl<'a> Compiler<'a> {
     /// A duration that is written out can be checked now.
     fn check_span(&mut self, argument: &Tree, site: &Site<'_>) {
         let TreeKind::Literal(serde_json::Value::String(text)) = &argument.kind else { return };
-        if let Err(message) = duration::parse(text) {
-            let found = self.at("DURATION", site, &argument.range, message);
-            add_help(found, Some("write it like '30s', '5m' or '2h30m'"));
+        if let Err(error) = text.parse::<Micros>() {
+            let error = error.to_string();
+            let (message, help) = split_advice(&error);
+            let found = self.at("DURATION", site, &argument.range, message.to_owned());
+            add_help(found, help);
         }
     }
 

@@ -53,10 +53,7 @@ impl Compiler<'_> {
     }
 
     pub(super) fn unknown_key(&mut self, entry: &Entry, known: &[&str], path: &Path<'_>) {
-        let help = self.report.did_you_mean(&entry.key, known.iter().copied());
-        let names: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
-        let help = help
-            .or_else(|| (!names.is_empty()).then(|| format!("known here: {}", names.join(", "))));
+        let help = self.report.suggest(&entry.key, known.iter().copied());
         let message = format!("unknown key `{}`", entry.key);
         let path = path.key(&entry.key);
         self.report.error("UNKNOWN_KEY", entry.key_span, &path, message).maybe_help(help);

@@ -72,8 +72,8 @@ impl Compiler<'_> {
             let name = self.text(node, &path, "`type`");
             name.map(|name| (name, node))
         });
-        let built_in = |name: &str| InputType::ALL.iter().find(|(known, _)| *known == name);
-        let found = name.and_then(|(name, _)| built_in(name)).map(|(_, kind)| *kind);
+        let built_in = |name: &str| InputType::ALL.iter().find(|known| known.as_str() == name);
+        let found = name.and_then(|(name, _)| built_in(name)).copied();
         // An application's own kind brings keys of its own.
         if found.is_some() || name.is_none() {
             self.refuse_unknown(fields, INPUT_KEYS, path);
@@ -93,9 +93,9 @@ impl Compiler<'_> {
                 .help("use one of the built-in types, such as `text` or `object`");
             return;
         }
-        let built_in = InputType::ALL.iter().map(|(known, _)| *known);
+        let built_in = InputType::ALL.iter().map(|known| known.as_str());
         let help = self.report.did_you_mean(name, built_in);
-        let known: Vec<&str> = InputType::ALL.iter().map(|(known, _)| *known).collect();
+        let known: Vec<&str> = InputType::ALL.iter().map(|known| known.as_str()).collect();
         let help = help.unwrap_or_else(|| format!("the types are {}", known.join(", ")));
         let message = format!("there is no input type `{name}`");
         self.report.error("UNKNOWN_INPUT_TYPE", node.span, path, message).help(help);

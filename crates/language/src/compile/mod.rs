@@ -3,7 +3,6 @@
 mod action;
 mod builtin;
 mod control;
-pub(crate) mod duration;
 mod expression;
 mod fields;
 mod inputs;

@@ -60,7 +60,7 @@ impl<'a> Compiler<'a> {
             return (Some(declared.event.clone()), Shape::schema(&declared.schema));
         }
         let known = manifest.triggers.iter().map(|trigger| trigger.kind.as_str());
-        let help = self.report.did_you_mean(&entry.key, known);
+        let help = self.report.suggest(&entry.key, known);
         let message = format!("there is no trigger `{}`", entry.key);
         self.report.error("UNKNOWN_TRIGGER", entry.key_span, path, message).maybe_help(help);
         (None, Shape::ANY)

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::source::Span;
 
 pub use codes::FINDING_CODES;
-pub(crate) use report::{Path, Report};
+pub(crate) use report::{Path, Report, split_advice};
 pub(crate) use suggest::closest;
 
 /// How bad a finding is.

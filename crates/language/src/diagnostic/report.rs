@@ -9,6 +9,8 @@ use crate::source::{Lines, Span};
 const MAX_FINDINGS: usize = 1_000;
 /// Looking for similar names costs; only so many findings get a "did you mean".
 const MAX_SUGGESTIONS: usize = 200;
+/// Names that a help lists.
+const MAX_LISTED: usize = 12;
 
 /// A path into the tree, built on the stack while it is walked and written out only for a finding.
 #[derive(Clone, Copy)]
@@ -159,6 +161,25 @@ impl<'s> Report<'s> {
         closest(name, known).map(|found| format!("did you mean `{found}`?"))
     }
 
+    /// What `name` may have been meant to be, or what there is instead.
+    pub(crate) fn suggest<'n>(
+        &mut self,
+        name: &str,
+        known: impl IntoIterator<Item = &'n str>,
+    ) -> Option<String> {
+        let known: Vec<&str> = known.into_iter().collect();
+        if let Some(meant) = self.did_you_mean(name, known.iter().copied()) {
+            return Some(meant);
+        }
+        if known.is_empty() || self.suggestions > MAX_SUGGESTIONS {
+            return None;
+        }
+        let listed: Vec<String> =
+            known.iter().take(MAX_LISTED).map(|name| format!("`{name}`")).collect();
+        let more = if known.len() > MAX_LISTED { ", …" } else { "" };
+        Some(format!("known here: {}{more}", listed.join(", ")))
+    }
+
     /// Everything, in the order of the source, notes last.
     pub(crate) fn finish(mut self) -> Vec<Finding> {
         if self.dropped > 0 {
@@ -201,6 +222,14 @@ fn finding(
         related,
         help,
     }
+}
+
+/// The two halves of an error that says what is wrong and, behind a colon, how to write it.
+pub(crate) fn split_advice(error: &str) -> (&str, Option<&str>) {
+    error.find(": write it").map_or((error, None), |colon| {
+        let (wrong, advice) = error.split_at(colon);
+        (wrong, advice.strip_prefix(": "))
+    })
 }
 
 impl Finding {

@@ -237,7 +237,9 @@ impl Parser {
             Token::Sign(_) | Token::End => {
                 self.at -= 1;
                 let met = self.met();
-                Err(Fault::syntax(range, format!("expected a value, found {met}")))
+                Err(Fault::syntax(range, format!("expected a value, found {met}")).help(
+                    "a value is a name, a number, 'text', `true`, `false`, `null` or `(...)`",
+                ))
             }
         }
     }

@@ -2,8 +2,7 @@
 
 use expect_test::expect;
 use schemars::JsonSchema;
-use serde_json::json;
-use surefoot_language::Manifest;
+use surefoot_language::{Manifest, close_schema};
 
 use crate::support::*;
 
@@ -14,11 +13,13 @@ fn missing_and_unknown_keys_are_reported_where_they_belong() {
         expect![[r#"
             6:5-6:14 error CONFIG_MISSING_KEY: the key `to` is missing
               at: steps.0.sendEmail
+              help: add `to:`
             6:18-6:24 error CONFIG_UNKNOWN_KEY: unknown key `subjct`
               at: steps.0.sendEmail.subjct
               help: did you mean `subject`?
             7:5-7:13 error CONFIG_MISSING_KEY: the key `item` is missing
               at: steps.1.loadItem
+              help: add `item:`
             8:26-8:30 error CONFIG_UNKNOWN_KEY: unknown key `nope`
               at: steps.2.loadItem.nope
         "#]],
@@ -101,6 +102,7 @@ fn of_a_union_only_the_closest_variant_is_reported() {
         expect![[r#"
             6:15-6:18 error CONFIG_MISSING_KEY: the key `number` is missing
               at: steps.0.notify.via
+              help: add `number:`
             6:35-6:41 error CONFIG_UNKNOWN_KEY: unknown key `nubmer`
               at: steps.0.notify.via.nubmer
               help: did you mean `number`?
@@ -176,7 +178,7 @@ enum Target {
 
 fn with_report() -> Manifest {
     let mut schema = serde_json::to_value(schemars::schema_for!(Report)).unwrap();
-    schema["unevaluatedProperties"] = json!(false);
+    close_schema(&mut schema);
     let mut manifest = manifest();
     manifest.actions[7].input = schema;
     manifest
@@ -209,6 +211,10 @@ fn derived_schemas_report_what_never_fits() {
                   help: did you mean `Pdf`?
                 6:49-6:71 error CONFIG_MISSING_KEY: the key `text` is missing
                   at: steps.0.anything.parts.0
+                  help: add `text:`
+                6:63-6:66 error CONFIG_UNKNOWN_KEY: unknown key `txt`
+                  at: steps.0.anything.parts.0.txt
+                  help: did you mean `text`?
                 6:94-6:97 error CONFIG_VALUE: this value is greater than the maximum of 255
                   at: steps.0.anything.parts.1.rows
                 6:109-6:114 error CONFIG_VALUE: one of `Text`, `Table` is wanted here
@@ -218,11 +224,12 @@ fn derived_schemas_report_what_never_fits() {
         (
             "{ title: a, format: Pdf, parts: [], fax: m }",
             expect![[r#"
-            6:5-6:13 error CONFIG_MISSING_KEY: the key `printer` is missing
-              at: steps.0.anything
-            6:51-6:54 error CONFIG_UNKNOWN_KEY: unknown key `fax`
-              at: steps.0.anything.fax
-        "#]],
+                6:5-6:13 error CONFIG_MISSING_KEY: the key `printer` is missing
+                  at: steps.0.anything
+                  help: add `printer:`
+                6:51-6:54 error CONFIG_UNKNOWN_KEY: unknown key `fax`
+                  at: steps.0.anything.fax
+            "#]],
         ),
         (
             "{ title: a, format: Pdf, parts: [], mail: m, extra: 1 }",

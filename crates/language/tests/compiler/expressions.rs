@@ -115,8 +115,10 @@ fn only_own_members_exist() {
         expect![[r#"
             inputs.constructor
               8-19 UNKNOWN_MEMBER: there is no member `constructor` here
+                help: known here: `count`, `item`, `order`
             inputs.__proto__
               8-17 UNKNOWN_MEMBER: there is no member `__proto__` here
+                help: known here: `count`, `item`, `order`
             inputs.item.length
               1-12 WRONG_TYPE: a member needs an object; this is a text
         "#]],
@@ -179,8 +181,10 @@ fn malformed_expressions_say_what_to_write() {
               6-7 EXPRESSION_SYNTAX: `)` closes nothing
             1 +
               5-5 EXPRESSION_SYNTAX: expected a value, found the end
+                help: a value is a name, a number, 'text', `true`, `false`, `null` or `(...)`
             * 2
               1-2 EXPRESSION_SYNTAX: expected a value, found `*`
+                help: a value is a name, a number, 'text', `true`, `false`, `null` or `(...)`
             1 2
               3-4 EXPRESSION_SYNTAX: an operator is missing before a number
             007
@@ -237,7 +241,7 @@ fn functions_are_known_by_name_and_number_of_arguments() {
                 help: write it like `has(inputs.order.note)`
             plus(now(), 'soon')
               13-19 DURATION: `soon` is not a duration
-                help: write it like '30s', '5m' or '2h30m'
+                help: write it like `500ms`, `30s`, `5m`, `2h` or `7d`, or several from the longest to the shortest unit, like `2h30m`
             plus(now(), '2h30m')
               fine
         "#]],
@@ -374,24 +378,32 @@ fn places_are_exact_in_every_style_that_keeps_the_expression_as_it_is() {
         expect![[r#"
             7:18-7:23 error UNKNOWN_NAME: nothing here is called `nope1`
               at: steps.0.anything.plain
+              help: known here: `inputs`, `context`, `bindings`, `run`
             8:26-8:31 error UNKNOWN_NAME: nothing here is called `nope2`
               at: steps.0.anything.single
+              help: known here: `inputs`, `context`, `bindings`, `run`
             9:26-9:31 error UNKNOWN_NAME: nothing here is called `nope3`
               at: steps.0.anything.double
+              help: known here: `inputs`, `context`, `bindings`, `run`
             9:43-9:48 error UNKNOWN_NAME: nothing here is called `nope4`
               at: steps.0.anything.double
+              help: known here: `inputs`, `context`, `bindings`, `run`
             12:13-12:18 error UNKNOWN_NAME: nothing here is called `nope5`
               at: steps.0.anything.literal
+              help: known here: `inputs`, `context`, `bindings`, `run`
             15:20-15:25 error UNKNOWN_NAME: nothing here is called `nope6`
               at: steps.0.anything.folded
+              help: known here: `inputs`, `context`, `bindings`, `run`
             16:12-17:23 error UNKNOWN_NAME: nothing here is called `nope7`
               at: steps.0.anything.cut
-              help: in the expression:
+              help: known here: `inputs`, `context`, `bindings`, `run`
+                in the expression:
                   ${{ 'ab' + nope7 }}
                              ^
             18:16-18:33 error UNKNOWN_NAME: nothing here is called `nope8`
               at: steps.0.anything.escaped
-              help: in the expression:
+              help: known here: `inputs`, `context`, `bindings`, `run`
+                in the expression:
                   ${{ nope8 }}
                       ^
         "#]],

@@ -30,20 +30,23 @@ fn ten_mistakes_are_all_shown_at_their_places_in_one_pass() {
           help: write it without quotes: 12
         11:14-11:18 error DURATION: `soon` is not a duration
           at: steps.1.timeout
-          help: write it like `500ms`, `30s`, `5m`, `2h` or `7d`
+          help: write it like `500ms`, `30s`, `5m`, `2h` or `7d`, or several from the longest to the shortest unit, like `2h30m`
         12:29-12:29 error EXPRESSION_SYNTAX: expected a value, found the end
           at: steps.2.if
+          help: a value is a name, a number, 'text', `true`, `false`, `null` or `(...)`
         13:11-13:13 error STEPS_EMPTY: `then` has no steps
           at: steps.2.then
           help: a branch that does nothing is left out
         14:27-14:32 error UNKNOWN_NAME: nothing here is called `owner`
           at: steps.3.sendEmail.to
+          help: known here: `stock`, `inputs`, `context`, `bindings`, `run`
         14:38-14:45 error CONFIG_UNKNOWN_KEY: unknown key `subjekt`
           at: steps.3.sendEmail.subjekt
           help: did you mean `subject`?
     "#]]
     .assert_eq(&show(&compiled.findings));
     assert_eq!(compiled.findings.as_slice().len(), 10);
+    assert!(compiled.findings.iter().all(|found| found.help.is_some()));
 }
 
 #[test]

@@ -7,6 +7,7 @@
 )]
 
 mod configs;
+mod evaluated;
 mod expressions;
 mod findings;
 mod hostile;

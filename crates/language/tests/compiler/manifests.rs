@@ -77,6 +77,7 @@ fn without_a_manifest_everything_else_is_checked_and_the_gap_is_named_once() {
     expect![[r#"
         8:42-8:43 error UNKNOWN_NAME: nothing here is called `y`
           at: steps.1.doThat.b
+          help: known here: `x`, `inputs`, `context`, `bindings`, `run`
         9:9-9:14 error NOT_AN_EXPRESSION: a condition is exactly one expression
           at: steps.2.if
           help: write "${{ maybe }}"

@@ -79,6 +79,7 @@ fn unknown_names_come_with_what_was_probably_meant() {
         expect![[r#"
             6:28-6:32 error UNKNOWN_NAME: nothing here is called `itme`
               at: steps.0.loadItem.item
+              help: known here: `inputs`, `context`, `bindings`, `run`
             9:14-9:19 error UNKNOWN_NAME: nothing here is called `stcok`
               at: steps.1.anything.a
               help: did you mean `stock`?
@@ -96,12 +97,14 @@ fn unknown_names_come_with_what_was_probably_meant() {
               help: did you mean `item`?
             14:18-14:22 error UNKNOWN_MEMBER: there is no member `name` here
               at: steps.1.anything.f
+              help: known here: `id`
             15:14-15:22 error BINDING_INCOMPLETE: `bindings` is used as `bindings.<kind>.<name>`
               at: steps.1.anything.g
             16:14-16:28 error BINDING_INCOMPLETE: `bindings.table` is a kind; a name is missing after it
               at: steps.1.anything.h
             17:14-17:22 error UNKNOWN_NAME: nothing here is called `entirely`
               at: steps.1.anything.i
+              help: known here: `stock`, `inputs`, `context`, `bindings`, `run`
         "#]],
     );
 }
@@ -113,6 +116,7 @@ fn what_a_broken_step_saves_is_still_known() {
         expect![[r#"
             6:5-6:13 error CONFIG_MISSING_KEY: the key `item` is missing
               at: steps.0.loadItem
+              help: add `item:`
             6:17-6:20 error CONFIG_UNKNOWN_KEY: unknown key `itm`
               at: steps.0.loadItem.itm
               help: did you mean `item`?
@@ -127,6 +131,7 @@ fn the_value_of_a_wait_has_two_members() {
         expect![[r#"
             10:32-10:39 error UNKNOWN_MEMBER: there is no member `payload` here
               at: steps.2.anything.a
+              help: known here: `data`, `signaled`
         "#]],
     );
 }

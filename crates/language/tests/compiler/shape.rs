@@ -188,6 +188,7 @@ fn an_unknown_action_is_reported_at_its_key() {
               help: did you mean `loadItem`?
             7:5-7:15 error UNKNOWN_ACTION: there is no action `frobnicate`
               at: steps.1.frobnicate
+              help: known here: `loadItem`, `priceOrder`, `chargeCard`, `reserveStock`, `sendEmail`, `notify`, `noop`, `anything`, `if`, `switch`, `forEach`, `setVariable`, …
             8:5-8:12 error UNKNOWN_ACTION: there is no action `foreach`
               at: steps.2.foreach
               help: did you mean `forEach`?
@@ -313,6 +314,7 @@ fn triggers_bind_declared_inputs_and_every_required_one() {
               help: add `item:` to the trigger's `with`
             5:3-5:11 error UNKNOWN_TRIGGER: there is no trigger `itemGone`
               at: triggers.itemGone
+              help: known here: `itemChanged`
             5:15-5:19 error INPUT_NOT_BOUND: the trigger does not bind the required input `item`
               at: triggers.itemGone
               help: add `item:` to the trigger's `with`
@@ -380,15 +382,15 @@ fn a_delay_is_for_a_duration_or_until_a_time() {
               help: write `delay: { for: 2h }` or `delay: { until: "2026-11-29T16:00:00Z" }`
             8:19-8:20 error DURATION: `3` is not a duration
               at: steps.2.delay.for
-              help: write it like `500ms`, `30s`, `5m`, `2h` or `7d`
+              help: write it like `500ms`, `30s`, `5m`, `2h` or `7d`, or several from the longest to the shortest unit, like `2h30m`
             9:19-9:31 error EXPRESSION_NOT_ALLOWED: a duration cannot be computed
               at: steps.3.delay.for
               help: write it like `500ms`, `30s`, `5m`, `2h` or `7d`
-            10:21-10:29 error NOT_A_TIME: `tomorrow` is not a time: write it like `2026-11-29T16:06:45Z`, with `Z` or an offset
+            10:21-10:29 error NOT_A_TIME: `tomorrow` is not a time
               at: steps.4.delay.until
-            11:19-11:24 error DURATION: a duration is at most ten years
+              help: write it like `2026-11-29T16:06:45Z`, with `Z` or an offset
+            11:19-11:24 error DURATION: `4000d` is longer than ten years
               at: steps.5.delay.for
-              help: write it like `500ms`, `30s`, `5m`, `2h` or `7d`
         "#]],
     );
 }
@@ -405,7 +407,6 @@ fn a_wait_has_a_kind_and_a_key_and_its_timeout_inside() {
               help: write "5" in quotes if it is a text
             7:42-7:44 error DURATION: a timeout of nothing would always pass
               at: steps.1.waitFor.timeout
-              help: write it like `500ms`, `30s`, `5m`, `2h` or `7d`
             9:5-9:12 error UNKNOWN_KEY: `timeout` does not belong to `waitFor`
               at: steps.2.timeout
               help: write it inside: `waitFor: { ..., timeout: 2d }`

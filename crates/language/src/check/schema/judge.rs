@@ -219,6 +219,7 @@ impl Judge<'_, '_> {
         let name = property.as_str().unwrap_or_default();
         let message = format!("the key `{name}` is missing");
         let mut problem = self.problem("CONFIG_MISSING_KEY", site, message);
+        problem.help = Some(format!("add `{name}:`"));
         problem.span = match (site.path.is_empty(), site.at.entry) {
             (true, _) => self.key,
             (false, Some(entry)) => entry.key_span,

@@ -1,0 +1,244 @@
+//! How facts change a run. The only place that does.
+
+use crate::{
+    Attention, EffectState, End, Fact, Failure, Lease, OpenEffect, Phase, ReleaseReason, Resume,
+    Run, StepDeadline, StepKey, Timestamp, Todo, Wait, Wake,
+};
+
+/// The only function that changes a run. Total: a fact that does not fit leaves the run as it is, and succeeded
+/// and canceled runs absorb everything.
+///
+/// Works on journaled facts alone too: folding the journal over a new run gives the stored row, its scheduling
+/// fields aside.
+#[must_use]
+pub fn apply(mut run: Run, fact: &Fact) -> Run {
+    if matches!(run.phase, Phase::Succeeded { .. } | Phase::Canceled { .. }) {
+        return run;
+    }
+    if fact.is_journaled() {
+        run.seq += 1;
+    }
+    match fact {
+        Fact::InputsComputed { .. } | Fact::BranchTaken { .. } => progressed(run),
+        Fact::CallMarked { step, action, at } => mark(run, step, action, *at),
+        Fact::OutcomeUnknown { evidence, .. } => outcome_unknown(run, evidence.as_ref()),
+        Fact::NothingHappened { .. } => explained(run),
+        Fact::StepCompleted { .. } => progressed(step_over(explained(run))),
+        Fact::OutputRefused { step, action, error, evidence, at } => {
+            output_refused(run, (step, action), error, evidence, *at)
+        }
+        Fact::StepFailed { .. } => step_over(explained(run)),
+        Fact::DeadlineSet { step, at } => {
+            run.deadline = Some(StepDeadline { step: step.clone(), at: *at });
+            run
+        }
+        Fact::CancelRequested(request) => {
+            run.cancel.get_or_insert_with(|| request.clone());
+            run
+        }
+        Fact::AttentionCalled { error } => {
+            let effect = run.effect().cloned();
+            run.phase = Phase::NeedsAttention(Attention { error: error.clone(), effect });
+            run
+        }
+        Fact::ReconcileAsked { .. } => {
+            run.failures = 0;
+            requeue(run, Timestamp::default())
+        }
+        Fact::Retried => retried(run),
+        Fact::Ended { end, at } => ended(run, end, *at),
+        Fact::Claimed { lease, at } => claimed(run, lease, *at),
+        Fact::TakenOver { lease } => taken_over(run, lease),
+        Fact::FenceRaised => {
+            run.generation += 1;
+            run
+        }
+        Fact::Released { ready_at, why } => released(run, *ready_at, why),
+        Fact::Requeued { ready_at } => requeue(run, *ready_at),
+        Fact::Parked { step, on, deadline, spins, at } => {
+            let (step, on) = (step.clone(), on.clone());
+            park(run, Wait { step, on, deadline: *deadline, since: *at, spins: *spins })
+        }
+        Fact::Woken { wake, ready_at, at_once } => woken(run, wake, *ready_at, *at_once),
+    }
+}
+
+/// A newly recorded outcome: the executions before it were not in vain.
+fn progressed(mut run: Run) -> Run {
+    run.failures = 0;
+    run.last_failure = None;
+    run.step_attempt = u32::from(matches!(run.phase, Phase::Running { .. }));
+    run
+}
+
+/// What belonged to the open step ends with it.
+fn step_over(mut run: Run) -> Run {
+    run.deadline = None;
+    run.resume = None;
+    run
+}
+
+fn mark(mut run: Run, step: &StepKey, action: &str, at: Timestamp) -> Run {
+    let effect = OpenEffect {
+        step: step.clone(),
+        action: action.to_owned(),
+        state: EffectState::Marked,
+        since: at,
+        evidence: None,
+    };
+    if let Phase::Queued { todo, .. } | Phase::Running { todo, .. } = &mut run.phase {
+        *todo = Todo::Reconcile(effect);
+    }
+    run
+}
+
+fn outcome_unknown(mut run: Run, evidence: Option<&String>) -> Run {
+    if let Phase::Queued { todo: Todo::Reconcile(effect), .. }
+    | Phase::Running { todo: Todo::Reconcile(effect), .. } = &mut run.phase
+    {
+        effect.state = EffectState::Ambiguous;
+        effect.evidence = evidence.cloned();
+    }
+    run
+}
+
+/// The effect happened; only its output is missing.
+fn output_refused(
+    mut run: Run,
+    (step, action): (&StepKey, &str),
+    error: &Failure,
+    evidence: &str,
+    at: Timestamp,
+) -> Run {
+    let effect = OpenEffect {
+        step: step.clone(),
+        action: action.to_owned(),
+        state: EffectState::Succeeded,
+        since: run.effect().map_or(at, |effect| effect.since),
+        evidence: Some(evidence.to_owned()),
+    };
+    run.phase = Phase::NeedsAttention(Attention { error: error.clone(), effect: Some(effect) });
+    step_over(run)
+}
+
+/// The effect is explained: nothing is open any more, and a run that stood in attention for it is queued.
+fn explained(mut run: Run) -> Run {
+    match &mut run.phase {
+        Phase::Queued { todo, .. } | Phase::Running { todo, .. } => *todo = Todo::Steps,
+        Phase::NeedsAttention(_) => {
+            run.phase = Phase::Queued { ready_at: Timestamp::default(), todo: Todo::Steps };
+        }
+        Phase::Waiting(_)
+        | Phase::Succeeded { .. }
+        | Phase::Failed { .. }
+        | Phase::Canceled { .. } => {}
+    }
+    run
+}
+
+/// What has to be explained first, wherever the run stands now.
+fn todo_of(run: &Run) -> Todo {
+    match run.effect() {
+        Some(effect) if effect.state.is_unsettled() => Todo::Reconcile(effect.clone()),
+        Some(_) | None => Todo::Steps,
+    }
+}
+
+fn requeue(mut run: Run, ready_at: Timestamp) -> Run {
+    let todo = todo_of(&run);
+    run.phase = Phase::Queued { ready_at, todo };
+    run
+}
+
+fn retried(mut run: Run) -> Run {
+    run.failures = 0;
+    run.step_attempt = 0;
+    run.ended_at = None;
+    run.last_failure = None;
+    requeue(run, Timestamp::default())
+}
+
+/// Counted before it runs: an execution that kills its process has been counted.
+fn claimed(mut run: Run, lease: &Lease, at: Timestamp) -> Run {
+    run.generation += 1;
+    run.attempt += 1;
+    run.failures = run.failures.saturating_add(1);
+    run.step_attempt = run.step_attempt.saturating_add(1);
+    run.started_at.get_or_insert(at);
+    let todo = todo_of(&run);
+    run.phase = Phase::Running { lease: lease.clone(), todo };
+    run
+}
+
+fn taken_over(mut run: Run, lease: &Lease) -> Run {
+    run.generation += 1;
+    if let Phase::Running { lease: held, .. } = &mut run.phase {
+        *held = lease.clone();
+    }
+    run
+}
+
+fn park(mut run: Run, wait: Wait) -> Run {
+    run.phase = Phase::Waiting(wait);
+    run.resume = None;
+    not_counted(run)
+}
+
+fn woken(mut run: Run, wake: &Wake, ready_at: Timestamp, at_once: bool) -> Run {
+    let Phase::Waiting(wait) = &run.phase else { return run };
+    let spins = match (at_once, wake) {
+        (true, _) => wait.spins.saturating_add(1),
+        (false, Wake::Deadline) => wait.spins,
+        (false, Wake::Signal(_)) => 0,
+    };
+    run.resume = Some(Resume { step: wait.step.clone(), wake: wake.clone(), spins });
+    run.phase = Phase::Queued { ready_at, todo: Todo::Steps };
+    run
+}
+
+fn released(run: Run, ready_at: Timestamp, why: &ReleaseReason) -> Run {
+    let run = match why {
+        ReleaseReason::Failed(failure) => {
+            let mut run = run;
+            // An outcome of this execution set the count to zero; the end after it was bad all the same.
+            run.failures = run.failures.max(1);
+            run.last_failure = Some(failure.clone());
+            run
+        }
+        ReleaseReason::ToReconcile => run,
+        ReleaseReason::NotFoundYet | ReleaseReason::HandOver => not_counted(run),
+    };
+    requeue(run, ready_at)
+}
+
+/// The present execution did not end badly: it is taken out of the counts that its claim raised.
+fn not_counted(mut run: Run) -> Run {
+    run.failures = run.failures.saturating_sub(1);
+    run.step_attempt = run.step_attempt.saturating_sub(1);
+    run
+}
+
+fn ended(mut run: Run, end: &End, at: Timestamp) -> Run {
+    run.ended_at = Some(at);
+    run.phase = match end {
+        End::Succeeded { result, message, .. } => {
+            Phase::Succeeded { result: result.clone(), message: message.clone() }
+        }
+        End::Failed(error) => Phase::Failed { error: error.clone(), abandoned: None },
+        End::Abandoned(error) => {
+            // Kept whatever is known of it: a retry would repeat it.
+            let abandoned = run.effect().cloned().map(|mut effect| {
+                if effect.state.is_unsettled() {
+                    effect.state = EffectState::AbandonedUnknown;
+                }
+                effect
+            });
+            Phase::Failed { error: error.clone(), abandoned }
+        }
+        End::Canceled => {
+            let message = run.cancel.as_ref().map(|request| request.reason.clone());
+            Phase::Canceled { message }
+        }
+    };
+    step_over(run)
+}

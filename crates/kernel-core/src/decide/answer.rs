@@ -1,0 +1,279 @@
+//! What an action's answer means, by its class.
+
+use super::advance::{attention, call, completed, policy_of};
+use super::backoff::retry_delay;
+use super::{
+    Answer, Command, Decision, Durability, Held, Prepared, RECONCILE_FIRST_AFTER, Rejection, park,
+    wrong_state,
+};
+use crate::plan::{ActionPolicy, Plan, StepKind};
+use crate::{
+    Code, EffectClass, EffectState, End, Fact, Failure, Next, Phase, ReleaseReason, SaidBy,
+    StepKey, Timestamp, Todo,
+};
+
+/// All that comes before the call is done.
+pub(super) fn prepared(
+    held: &Held,
+    plan: &Plan,
+    step: &StepKey,
+    result: Prepared,
+    now: Timestamp,
+) -> Result<Decision, Rejection> {
+    let (action, policy) = open_action(held, plan, step)?;
+    if open_mark(held, step).is_some() {
+        return Err(wrong_state(&held.run, "the call is marked already"));
+    }
+    match result {
+        Prepared::Stopped(answer) => Ok(without_effect(held, policy, step, answer, now)),
+        Prepared::Ready if held.run.cancel.is_some() => {
+            Ok(super::advance::end(held, End::Canceled, now))
+        }
+        Prepared::Ready => Ok(make_call(held, plan, step, action, policy.class, now)),
+    }
+}
+
+fn make_call(
+    held: &Held,
+    plan: &Plan,
+    step: &StepKey,
+    action: &str,
+    class: EffectClass,
+    now: Timestamp,
+) -> Decision {
+    let Ok(Next::Step { node, .. }) = held.cursor.next(plan) else {
+        return attention(held, Failure::new(Code::RESTORE_INVALID, "the step is gone").at(step));
+    };
+    let StepKind::Action { config, timeout, .. } = &node.kind else {
+        return attention(held, Failure::new(Code::RESTORE_INVALID, "no action").at(step));
+    };
+    match call(held, plan, step, action, config) {
+        Ok(mut call) => {
+            call.timeout = *timeout;
+            let mark = Fact::CallMarked { step: step.clone(), action: action.to_owned(), at: now };
+            let facts = if class.is_marked_before_call() { vec![mark] } else { Vec::new() };
+            Decision::command(held, facts, Command::Call(call), Durability::Before)
+        }
+        Err(failure) => super::advance::fail(held, step, failure, now),
+    }
+}
+
+/// The action came back.
+pub(super) fn answered(
+    held: &Held,
+    plan: &Plan,
+    step: &StepKey,
+    answer: Answer,
+    now: Timestamp,
+) -> Result<Decision, Rejection> {
+    let (action, policy) = open_action(held, plan, step)?;
+    match (policy.class, open_mark(held, step)) {
+        (EffectClass::Ambiguous, None) => {
+            Err(wrong_state(&held.run, "no call of this step is marked"))
+        }
+        (EffectClass::Ambiguous, Some(_)) => {
+            Ok(after_mark(held, policy, (step, action), answer, now))
+        }
+        (EffectClass::Idempotent, _) => match answer {
+            Answer::OutputRefused { error, evidence } => {
+                Ok(output_refused(held, (step, action), error, evidence, now))
+            }
+            answer @ (Answer::Succeeded { .. }
+            | Answer::Failed { .. }
+            | Answer::Waiting { .. }
+            | Answer::Unknown { .. }
+            | Answer::NotCalled) => Ok(without_effect(held, policy, step, answer, now)),
+        },
+        (EffectClass::Pure | EffectClass::Transactional, _) => {
+            Ok(without_effect(held, policy, step, answer, now))
+        }
+    }
+}
+
+/// The answer of a step that has no open mark.
+fn without_effect(
+    held: &Held,
+    policy: &ActionPolicy,
+    step: &StepKey,
+    answer: Answer,
+    now: Timestamp,
+) -> Decision {
+    match answer {
+        Answer::Succeeded { output } => {
+            let durability = match policy.class {
+                EffectClass::Pure => Durability::Lazy,
+                EffectClass::Transactional | EffectClass::Idempotent | EffectClass::Ambiguous => {
+                    Durability::Now
+                }
+            };
+            then_cancel(held, vec![completed(step, output, SaidBy::Action)], durability, now)
+        }
+        Answer::OutputRefused { error, .. } => {
+            failed_for_good(held, step, error, None, SaidBy::Action, now)
+        }
+        Answer::Failed { failure, retryable: false, .. } => {
+            failed_for_good(held, step, failure, None, SaidBy::Action, now)
+        }
+        Answer::Failed { failure, retryable: true, retry_after } => {
+            let failures = held.run.failures.max(1);
+            let delay = retry_delay(&policy.retry, held.run.id, failures, retry_after);
+            let why = ReleaseReason::Failed(failure.at(step));
+            release(held, Vec::new(), now.plus(delay), why, now)
+        }
+        Answer::Unknown { message, .. } => {
+            let failure = Failure::new(Code::ACTION_ERROR, message);
+            failed_for_good(held, step, failure, None, SaidBy::Action, now)
+        }
+        Answer::Waiting { on } => park::on_dependency(held, step, on, Vec::new(), now),
+        Answer::NotCalled => release(held, Vec::new(), now, ReleaseReason::HandOver, now),
+    }
+}
+
+/// The answer of an ambiguous action, whose call was marked.
+fn after_mark(
+    held: &Held,
+    policy: &ActionPolicy,
+    (step, action): (&StepKey, &str),
+    answer: Answer,
+    now: Timestamp,
+) -> Decision {
+    let nothing = || vec![Fact::NothingHappened { step: step.clone(), by: SaidBy::Action }];
+    match answer {
+        Answer::Succeeded { output } => {
+            let fact = completed(step, output, SaidBy::Action);
+            then_cancel(held, vec![fact], Durability::Now, now)
+        }
+        Answer::OutputRefused { error, evidence } => {
+            output_refused(held, (step, action), error, evidence, now)
+        }
+        Answer::Failed { failure, retryable: false, .. } => {
+            let effect = Some(EffectState::Failed);
+            failed_for_good(held, step, failure, effect, SaidBy::Action, now)
+        }
+        Answer::Failed { failure, retryable: true, retry_after } => {
+            let failures = held.run.failures.max(1);
+            let delay = retry_delay(&policy.retry, held.run.id, failures, retry_after);
+            let why = ReleaseReason::Failed(failure.at(step));
+            release(held, nothing(), now.plus(delay), why, now)
+        }
+        Answer::Waiting { on } => park::on_dependency(held, step, on, nothing(), now),
+        Answer::NotCalled => release(held, nothing(), now, ReleaseReason::HandOver, now),
+        Answer::Unknown { message, evidence } => {
+            let message = crate::payload::text_for_storage(&message);
+            let evidence = evidence.map(|text| crate::payload::text_for_storage(&text));
+            let facts = vec![
+                Fact::OutcomeUnknown { step: step.clone(), message, evidence },
+                Fact::Released {
+                    ready_at: now.plus(RECONCILE_FIRST_AFTER),
+                    why: ReleaseReason::ToReconcile,
+                },
+            ];
+            // Cancel stays flagged: an unexplained effect is explained first.
+            Decision::record(&held.run, facts, Durability::Now)
+        }
+    }
+}
+
+/// The step at which the run stands is this one, it is an action, and a worker holds the run.
+pub(super) fn open_action<'p>(
+    held: &'p Held,
+    plan: &'p Plan,
+    step: &StepKey,
+) -> Result<(&'p str, &'p ActionPolicy), Rejection> {
+    if !matches!(held.run.phase, Phase::Running { .. }) {
+        return Err(wrong_state(&held.run, "only a running run takes answers"));
+    }
+    let wrong = |open: String| Rejection::WrongStep { run: held.run.id, got: step.clone(), open };
+    let (key, node) = match held.cursor.next(plan) {
+        Ok(Next::Step { key, node }) => (key, node),
+        Ok(Next::Inputs) => return Err(wrong("its inputs".to_owned())),
+        Ok(Next::Done { .. } | Next::Broken(_)) => return Err(wrong("its end".to_owned())),
+        Err(error) => return Err(wrong(error.to_string())),
+    };
+    let (true, StepKind::Action { action, .. }) = (key == *step, &node.kind) else {
+        return Err(wrong(format!("`{key}`")));
+    };
+    match policy_of(plan, action) {
+        Ok(policy) => Ok((action, policy)),
+        Err(failure) => Err(wrong(failure.message)),
+    }
+}
+
+/// The open mark of this step.
+pub(super) fn open_mark<'h>(held: &'h Held, step: &StepKey) -> Option<&'h crate::OpenEffect> {
+    match &held.run.phase {
+        Phase::Running { todo: Todo::Reconcile(effect), .. } if effect.step == *step => {
+            Some(effect)
+        }
+        Phase::Running { .. }
+        | Phase::Queued { .. }
+        | Phase::Waiting(_)
+        | Phase::NeedsAttention(_)
+        | Phase::Succeeded { .. }
+        | Phase::Failed { .. }
+        | Phase::Canceled { .. } => None,
+    }
+}
+
+/// Records, and honours a cancel request in the same commit.
+pub(super) fn then_cancel(
+    held: &Held,
+    mut facts: Vec<Fact>,
+    durability: Durability,
+    now: Timestamp,
+) -> Decision {
+    if held.run.cancel.is_none() {
+        return Decision::record(&held.run, facts, durability);
+    }
+    facts.push(Fact::Ended { end: End::Canceled, at: now });
+    Decision::record(&held.run, facts, Durability::Now)
+}
+
+/// Gives the run back, unless cancel was requested: a canceled run is never queued with nothing to explain.
+pub(super) fn release(
+    held: &Held,
+    mut facts: Vec<Fact>,
+    ready_at: Timestamp,
+    why: ReleaseReason,
+    now: Timestamp,
+) -> Decision {
+    if held.run.cancel.is_none() {
+        facts.push(Fact::Released { ready_at, why });
+    } else {
+        facts.push(Fact::Ended { end: End::Canceled, at: now });
+    }
+    Decision::record(&held.run, facts, Durability::Now)
+}
+
+/// The step failed, and the run with it; a cancel request wins over the failure.
+pub(super) fn failed_for_good(
+    held: &Held,
+    step: &StepKey,
+    failure: Failure,
+    effect: Option<EffectState>,
+    by: SaidBy,
+    now: Timestamp,
+) -> Decision {
+    let error = failure.at(step);
+    let failed = Fact::StepFailed { step: step.clone(), error: error.clone(), effect, by };
+    let end = if held.run.cancel.is_some() { End::Canceled } else { End::Failed(error) };
+    Decision::record(&held.run, vec![failed, Fact::Ended { end, at: now }], Durability::Now)
+}
+
+/// The effect happened and its output cannot be kept: never recorded as a failure of the effect.
+pub(super) fn output_refused(
+    held: &Held,
+    (step, action): (&StepKey, &str),
+    error: Failure,
+    evidence: String,
+    now: Timestamp,
+) -> Decision {
+    let fact = Fact::OutputRefused {
+        step: step.clone(),
+        action: action.to_owned(),
+        error: error.at(step),
+        evidence: crate::payload::text_for_storage(&evidence),
+        at: now,
+    };
+    then_cancel(held, vec![fact], Durability::Now, now)
+}

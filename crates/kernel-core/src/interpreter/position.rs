@@ -1,0 +1,128 @@
+//! Where in a plan a run stands.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use crate::plan::{Plan, Step, StepKind};
+use crate::{StepKey, Taken};
+
+/// One list of steps that is being worked through; the stack of them is the position.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Frame {
+    /// The step of this list that is next, or that was entered.
+    pub(super) index: usize,
+    /// Set while the run is inside the control step at `index`.
+    pub(super) inside: Option<Inside>,
+    /// Names visible before this list.
+    pub(super) mark: usize,
+    /// Output of the last step of this list so far.
+    pub(super) last: Value,
+}
+
+/// What a run is inside of.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Inside {
+    /// A branch of `if` or `switch`.
+    Branch(Branch),
+    /// An iteration of a loop.
+    Loop { items: Vec<Value>, index: usize, outputs: Vec<Value>, bytes: usize },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Branch {
+    Then,
+    Else,
+    Case(usize),
+    Default,
+}
+
+impl Frame {
+    pub(super) fn new(mark: usize) -> Self {
+        Self { index: 0, inside: None, mark, last: Value::Null }
+    }
+}
+
+/// The steps of a branch, if the plan has that branch.
+pub(super) fn branch_of(node: &Step, branch: Branch) -> Option<&[Step]> {
+    match (&node.kind, branch) {
+        (StepKind::If { then, .. }, Branch::Then) => Some(then),
+        (StepKind::If { otherwise, .. }, Branch::Else) => otherwise.as_deref(),
+        (StepKind::Switch { cases, .. }, Branch::Case(index)) => {
+            cases.get(index).map(|case| case.steps.as_slice())
+        }
+        (StepKind::Switch { default, .. }, Branch::Default) => default.as_deref(),
+        _ => None,
+    }
+}
+
+/// The steps that `inside` works through.
+fn body_of<'p>(node: &'p Step, inside: &Inside) -> Option<&'p [Step]> {
+    match (inside, &node.kind) {
+        (Inside::Branch(branch), _) => branch_of(node, *branch),
+        (Inside::Loop { .. }, StepKind::ForEach { body, .. }) => Some(body),
+        (Inside::Loop { .. }, _) => None,
+    }
+}
+
+/// The list of steps that the frame at `depth` works through.
+pub(super) fn list_at<'p>(plan: &'p Plan, frames: &[Frame], depth: usize) -> Option<&'p [Step]> {
+    let mut list = plan.steps.as_slice();
+    for frame in frames.get(..depth)? {
+        list = body_of(list.get(frame.index)?, frame.inside.as_ref()?)?;
+    }
+    Some(list)
+}
+
+/// The key of the step at which the frames stand: `steps.2.cases.0.do.1#3.0`.
+pub(super) fn key_of(frames: &[Frame]) -> StepKey {
+    let mut key = String::from("steps");
+    let mut iterations = String::new();
+    for frame in frames {
+        let _ = write!(key, ".{}", frame.index);
+        match &frame.inside {
+            None => {}
+            Some(Inside::Branch(Branch::Then)) => key.push_str(".then"),
+            Some(Inside::Branch(Branch::Else)) => key.push_str(".else"),
+            Some(Inside::Branch(Branch::Case(index))) => {
+                let _ = write!(key, ".cases.{index}.do");
+            }
+            Some(Inside::Branch(Branch::Default)) => key.push_str(".default"),
+            Some(Inside::Loop { index, .. }) => {
+                key.push_str(".do");
+                let _ =
+                    write!(iterations, "{}{index}", if iterations.is_empty() { '#' } else { '.' });
+            }
+        }
+    }
+    key.push_str(&iterations);
+    key.into()
+}
+
+impl Inside {
+    /// What a control step is inside of after it chose; `Ok(None)` if there is nothing to do in it.
+    pub(super) fn of(node: &Step, taken: &Taken) -> Result<Option<Self>, String> {
+        let branch = |branch: Branch| match branch_of(node, branch) {
+            Some(_) => Ok(Some(Self::Branch(branch))),
+            None => Err(format!("the plan has no branch {branch:?} here")),
+        };
+        match (&node.kind, taken) {
+            (StepKind::If { .. }, Taken::Then) => branch(Branch::Then),
+            (StepKind::If { .. }, Taken::Else) => branch(Branch::Else),
+            (StepKind::If { otherwise: None, .. }, Taken::Nothing)
+            | (StepKind::Switch { default: None, .. }, Taken::Nothing) => Ok(None),
+            (StepKind::Switch { .. }, Taken::Case(index)) => {
+                branch(Branch::Case(usize::try_from(*index).unwrap_or(usize::MAX)))
+            }
+            (StepKind::Switch { .. }, Taken::Default) => branch(Branch::Default),
+            (StepKind::ForEach { .. }, Taken::Items(items)) if items.is_empty() => Ok(None),
+            (StepKind::ForEach { .. }, Taken::Items(items)) => Ok(Some(Self::Loop {
+                items: items.clone(),
+                index: 0,
+                outputs: Vec::new(),
+                bytes: 0,
+            })),
+            _ => Err("the recorded branch does not fit the step".to_owned()),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The one way a run is written.
+
+use crate::{Fact, Receipt, RestoreInvalid, Run, Stamp, Timestamp, apply};
+
+/// One write of one run: what it was decided on, what the run is then, and what the journal gets. Stores turn it
+/// into rows, atomically; they never look into the facts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Commit {
+    /// The store refuses the commit if the row has another generation or revision.
+    pub before: Stamp,
+    /// The run after all facts.
+    pub after: Run,
+    /// What is appended to the journal; absent if no fact is journaled.
+    pub journal: Option<JournalText>,
+    /// Written with it, for what a person did.
+    pub audit: Option<Audit>,
+}
+
+/// Facts as text, encoded once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JournalText {
+    /// Journaled facts of the run before these.
+    pub seq: u64,
+    /// How many these are.
+    pub count: u64,
+    /// A JSON array.
+    pub facts: String,
+}
+
+/// Who did what to a run, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Audit {
+    /// Who.
+    pub actor: String,
+    /// The verb: `cancel`, `resolve`, `retry`.
+    pub verb: String,
+    /// Why.
+    pub reason: String,
+    /// JSON: what the verb was given.
+    pub details: String,
+}
+
+/// What a store answers to a commit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Committed {
+    /// The run as stored. Differs from the commit's `after` only where a park found its signal already there.
+    pub run: Run,
+    /// Opens the commands that waited for these facts.
+    pub receipt: Receipt,
+    /// The store's time.
+    pub now: Timestamp,
+}
+
+/// A row of the journal, read back.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JournalEntry {
+    /// Journaled facts of the run before these.
+    pub seq: u64,
+    /// The writer's generation.
+    pub generation: u64,
+    /// The store's time.
+    pub at: Timestamp,
+    /// In order.
+    pub facts: Vec<Fact>,
+}
+
+impl Commit {
+    /// Applies facts to a run and encodes those that are journaled.
+    #[must_use]
+    pub fn new(before: &Run, facts: &[Fact]) -> Self {
+        let after = facts.iter().fold(before.clone(), apply);
+        Self::of(before.stamp(), after, facts)
+    }
+
+    /// A commit whose facts were applied already, since `before` was the stored row.
+    #[must_use]
+    pub fn of(before: Stamp, mut after: Run, facts: &[Fact]) -> Self {
+        let journaled: Vec<&Fact> = facts.iter().filter(|fact| fact.is_journaled()).collect();
+        let journal = (!journaled.is_empty()).then(|| JournalText {
+            seq: before.seq,
+            count: journaled.len() as u64,
+            // Facts hold JSON values and text only: encoding them cannot fail.
+            facts: serde_json::to_string(&journaled).unwrap_or_default(),
+        });
+        after.revision = before.revision.saturating_add(1);
+        let bytes = journal.as_ref().map_or(0, |journal| journal.facts.len() as u64);
+        after.journal_bytes = after.journal_bytes.saturating_add(bytes);
+        Self { before, after, journal, audit: None }
+    }
+
+    /// With the audit row of the person who did it.
+    #[must_use]
+    pub fn audited(mut self, audit: Audit) -> Self {
+        self.audit = Some(audit);
+        self
+    }
+}
+
+impl JournalEntry {
+    /// Reads a stored row.
+    ///
+    /// # Errors
+    /// [`RestoreInvalid`] if the text is not what a kernel wrote, or of a kind this build does not know.
+    pub fn read(
+        seq: u64,
+        generation: u64,
+        at: Timestamp,
+        facts: &str,
+    ) -> Result<Self, RestoreInvalid> {
+        match serde_json::from_str(facts) {
+            Ok(facts) => Ok(Self { seq, generation, at, facts }),
+            Err(error) => {
+                Err(RestoreInvalid { what: format!("journal row {seq} cannot be read: {error}") })
+            }
+        }
+    }
+
+    /// Whether rows follow each other without a gap, from `seq` on, up to `end`.
+    ///
+    /// # Errors
+    /// [`RestoreInvalid`] names the first gap.
+    pub fn check_contiguous(entries: &[Self], seq: u64, end: u64) -> Result<(), RestoreInvalid> {
+        let mut expected = seq;
+        for entry in entries {
+            if entry.seq != expected {
+                let what = format!("journal row {expected} is missing, the next is {}", entry.seq);
+                return Err(RestoreInvalid { what });
+            }
+            expected = expected.saturating_add(entry.facts.len() as u64);
+        }
+        if expected == end {
+            Ok(())
+        } else {
+            let what = format!("the run has {end} recorded facts, the journal has {expected}");
+            Err(RestoreInvalid { what })
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Semantic errors: what a caller must do next, not what a driver said.
+
+use crate::{Code, RunId};
+
+/// The error below a store's error.
+pub type Source = Box<dyn std::error::Error + Send + Sync>;
+
+/// What every store means by its errors; the suite asserts each variant.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// Written by somebody else since it was read.
+    #[error("the run was changed by somebody else; load it and decide again")]
+    Conflict,
+    /// Another generation holds the run.
+    #[error("another worker took the run over; stop and write nothing more")]
+    LeaseLost,
+    /// Cancel was requested.
+    #[error("cancel was requested")]
+    Canceled,
+    /// A fence is held on the run right now.
+    #[error("the run is held by a fence of its own action until that transaction ends")]
+    FenceHeld,
+    /// The commit may or may not have happened.
+    #[error("the commit may or may not have happened; take the run over before doing anything")]
+    UnknownOutcome(#[source] Source),
+    /// The store cannot be reached, or is too busy.
+    #[error("the store is not available")]
+    Unavailable(#[source] Source),
+    /// The database refused this transaction in favour of another one; nothing was written.
+    #[error("the database refused the transaction in favour of another one; nothing was written")]
+    TransactionConflict(#[source] Source),
+    /// The write transaction was open for too long and was rolled back.
+    #[error("the transaction was open for longer than {limit_ms} ms and was rolled back")]
+    TransactionTimeout {
+        /// The limit.
+        limit_ms: u64,
+    },
+    /// The store refused this one write; others of its batch are not touched.
+    #[error("the store refused the write")]
+    Refused(#[source] Source),
+    /// Stored data is not what the kernel wrote.
+    #[error("run {run} cannot be read: {what}")]
+    Corrupt {
+        /// Which run.
+        run: RunId,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A `*_in` method got a connection that is in no transaction.
+    #[error(
+        "the connection is not inside a transaction: call `begin` first, or use the method without `_in`"
+    )]
+    NotInTransaction,
+    /// The database was written by a newer build.
+    #[error(
+        "the store has schema version {found}, this build knows up to {known}: upgrade this program"
+    )]
+    SchemaTooNew {
+        /// In the database.
+        found: u32,
+        /// In this build.
+        known: u32,
+    },
+}
+
+impl From<crate::Fenced> for StoreError {
+    fn from(fenced: crate::Fenced) -> Self {
+        match fenced {
+            crate::Fenced::LeaseLost => Self::LeaseLost,
+            crate::Fenced::Conflict => Self::Conflict,
+        }
+    }
+}
+
+/// The fence said no: nothing may be written any more.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FenceError {
+    /// Another generation holds the run.
+    #[error("another worker took the run over")]
+    LeaseLost,
+    /// Cancel was requested.
+    #[error("cancel was requested")]
+    Canceled,
+    /// It could not be found out.
+    #[error("the fence could not be checked")]
+    Store(#[from] StoreError),
+}
+
+/// Why an event was not recorded. Nothing was written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EmitError {
+    /// Data or context is over its limit.
+    #[error("the event's {field} has {bytes} bytes of JSON, the limit is {limit}")]
+    TooLarge {
+        /// `data` or `context`.
+        field: &'static str,
+        /// Its size.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The payload cannot be kept exactly.
+    #[error("the event's {field} cannot be kept exactly at `{pointer}`: {why}")]
+    Payload {
+        /// `data` or `context`.
+        field: &'static str,
+        /// JSON pointer.
+        pointer: String,
+        /// The rule.
+        why: String,
+    },
+    /// A field has the wrong length.
+    #[error("the event's {field} must have {min} to {max} characters, it has {got}")]
+    Length {
+        /// Which field.
+        field: &'static str,
+        /// At least.
+        min: usize,
+        /// At most.
+        max: usize,
+        /// What it has.
+        got: usize,
+    },
+    /// The store's word.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl EmitError {
+    /// The kernel's code, where there is one.
+    #[must_use]
+    pub fn code(&self) -> Option<Code> {
+        match self {
+            Self::TooLarge { .. } => Some(Code::EVENT_TOO_LARGE),
+            Self::Payload { .. } | Self::Length { .. } | Self::Store(_) => None,
+        }
+    }
+}
+
+/// Why a workflow was not published. Nothing was written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PublishError {
+    /// The source does not compile.
+    #[error("{rendered}")]
+    Compile {
+        /// Source excerpts, ready to print.
+        rendered: String,
+        /// In the JSON shape of `surefoot check`.
+        findings: Vec<serde_json::Value>,
+    },
+    /// A key has the wrong length.
+    #[error("the workflow's key must have 1 to 200 characters, it has {got}")]
+    KeyLength {
+        /// What it has.
+        got: usize,
+    },
+    /// No such version or workflow.
+    #[error("there is no {what}")]
+    NotFound {
+        /// What was looked for.
+        what: String,
+    },
+    /// The active version is not the expected one.
+    #[error(
+        "the active revision is {active:?}, not the expected {expected:?}: look again, then decide"
+    )]
+    NotExpected {
+        /// What the caller saw.
+        expected: Option<u64>,
+        /// What is there.
+        active: Option<u64>,
+    },
+    /// The store's word.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Why a signal was not recorded. Nothing was written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SignalError {
+    /// Its data is over 64 KiB.
+    #[error("the signal's data has {bytes} bytes of JSON, the limit is {limit}")]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// Its data cannot be kept exactly.
+    #[error("the signal's data cannot be kept exactly at `{pointer}`: {why}")]
+    Payload {
+        /// JSON pointer.
+        pointer: String,
+        /// The rule.
+        why: String,
+    },
+    /// Kind or key has the wrong length.
+    #[error("the signal's {field} must have {min} to {max} characters, it has {got}")]
+    Length {
+        /// `kind` or `key`.
+        field: &'static str,
+        /// At least.
+        min: usize,
+        /// At most.
+        max: usize,
+        /// What it has.
+        got: usize,
+    },
+    /// The store's word.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

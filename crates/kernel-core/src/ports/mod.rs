@@ -1,0 +1,33 @@
+//! The ports: what the kernel asks of the world. Small, behaviour-defining, without default bodies.
+//!
+//! What each method promises is proved by the store suite of `surefoot-testkit`, which every adapter runs.
+
+mod commit;
+mod edge;
+mod error;
+mod events;
+mod operator;
+mod plans;
+mod runs;
+mod transaction;
+
+use std::future::Future;
+use std::pin::Pin;
+
+pub use commit::{Audit, Commit, Committed, JournalEntry, JournalText};
+pub use edge::{Clock, Ids, Trace, ValueResolver, WakeBus};
+pub use error::{EmitError, FenceError, PublishError, SignalError, Source, StoreError};
+pub use events::{Dispatched, Eager, Emission, Emit, EventStore, SendSignal, SignalSent};
+pub use operator::{
+    AppHealth, AuditRow, EffectRow, EventFilter, EventRow, EventStatus, OperatorStore, Page,
+    RunDetail, RunFilter, RunRow, SessionRow, SignalRow,
+};
+pub use plans::{Activate, Activation, PlanStore, Publish, Published, StoredVersion, WorkflowRow};
+pub use runs::{
+    ClaimRequest, LoadRequest, Recovered, RenewRequest, Renewed, RunStore, Scan, SessionReport,
+    Stored, TakeOverRequest,
+};
+pub use transaction::{Fence, TxStore, TxWork, Work};
+
+/// A boxed future, as object-safe ports return it.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -1,0 +1,299 @@
+//! What people look at. Lists never read payloads.
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use super::{JournalEntry, StoreError};
+use crate::plan::Footprint;
+use crate::{
+    App, EffectState, EventId, Invocation, Mode, OpenEffect, RestoreInvalid, Run, RunId, RunState,
+    Scope, SessionId, StepKey, Timestamp, VersionId, WorkflowKey,
+};
+
+/// The operator's reads. Writes go through [`RunStore::run_commit`](super::RunStore::run_commit) with an audit row.
+#[async_trait]
+pub trait OperatorStore: Send + Sync {
+    /// The apps that the store holds, sorted.
+    async fn app_list(&self) -> Result<Vec<App>, StoreError>;
+
+    /// Runs, newest first.
+    async fn run_list(&self, filter: RunFilter) -> Result<Page<RunRow>, StoreError>;
+
+    /// One run with journal, invocation and event.
+    async fn run_detail(&self, run: RunId) -> Result<Option<RunDetail>, StoreError>;
+
+    /// Effects that nobody can explain yet, or whose output is missing, oldest first.
+    async fn effect_list(&self, app: &App, limit: u32) -> Result<Vec<EffectRow>, StoreError>;
+
+    /// Events, newest first.
+    async fn event_list(&self, filter: EventFilter) -> Result<Page<EventRow>, StoreError>;
+
+    /// Signals that no run has used, oldest first.
+    async fn signal_list(&self, app: &App, limit: u32) -> Result<Vec<SignalRow>, StoreError>;
+
+    /// Worker sessions that have not ended, newest report first.
+    async fn session_list(&self, app: &App) -> Result<Vec<SessionRow>, StoreError>;
+
+    /// The numbers of one app at one moment.
+    async fn app_health(&self, app: &App) -> Result<AppHealth, StoreError>;
+
+    /// Audit rows, newest first.
+    async fn audit_list(&self, app: &App, limit: u32) -> Result<Vec<AuditRow>, StoreError>;
+}
+
+/// A page of a list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Page<T> {
+    /// The rows.
+    pub rows: Vec<T>,
+    /// Where the next page begins; opaque.
+    pub next: Option<String>,
+}
+
+/// Which runs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RunFilter {
+    /// Only of this app.
+    pub app: Option<App>,
+    /// Only of this scope.
+    pub scope: Option<Scope>,
+    /// Only of this workflow.
+    pub workflow: Option<WorkflowKey>,
+    /// Only in these states; none is all.
+    pub states: Vec<RunState>,
+    /// Only of this mode.
+    pub mode: Option<Mode>,
+    /// Only created at or after.
+    pub since: Option<Timestamp>,
+    /// Children of this run; without it, children are hidden.
+    pub parent: Option<RunId>,
+    /// Only started by this event.
+    pub event: Option<EventId>,
+    /// At most so many, 1 to 1,000.
+    pub limit: u32,
+    /// From the page before.
+    pub cursor: Option<String>,
+}
+
+/// A run in a list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunRow {
+    /// The row, its result left null.
+    pub run: Run,
+    /// Revision of its version.
+    pub version_revision: u64,
+}
+
+/// One run for a person.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunDetail {
+    /// The row.
+    pub run: Run,
+    /// Revision of its version.
+    pub version_revision: u64,
+    /// What started it.
+    pub invocation: Invocation,
+    /// The whole journal; or why it cannot be read.
+    pub journal: Result<Vec<JournalEntry>, RestoreInvalid>,
+    /// The plan as JSON text.
+    pub plan: String,
+    /// Type and dedupe key of the event.
+    pub event: Option<EventRow>,
+    /// The store's time.
+    pub now: Timestamp,
+}
+
+/// An effect that waits for a person, or for a worker to ask.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EffectRow {
+    /// The run.
+    pub run: RunId,
+    /// Where.
+    pub scope: Scope,
+    /// Of which workflow.
+    pub workflow: WorkflowKey,
+    /// Where the run stands.
+    pub run_state: RunState,
+    /// The run's revision, for verbs.
+    pub revision: u64,
+    /// The effect.
+    pub effect: OpenEffect,
+    /// The store's time.
+    pub now: Timestamp,
+}
+
+/// Which events.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct EventFilter {
+    /// Only of this app.
+    pub app: Option<App>,
+    /// Only of this scope.
+    pub scope: Option<Scope>,
+    /// Only of this type.
+    pub kind: Option<String>,
+    /// Only in this status.
+    pub status: Option<EventStatus>,
+    /// At most so many, 1 to 1,000.
+    pub limit: u32,
+    /// From the page before.
+    pub cursor: Option<String>,
+}
+
+/// Where an event stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum EventStatus {
+    /// Its runs are not created yet.
+    Pending,
+    /// Its runs exist.
+    Dispatched,
+    /// Nobody listens to it.
+    Unmatched,
+    /// Dispatch failed and is tried again.
+    Retrying,
+    /// Dispatch failed for good.
+    DeadLettered,
+}
+
+impl EventStatus {
+    /// Every status.
+    pub const ALL: &'static [Self] =
+        &[Self::Pending, Self::Dispatched, Self::Unmatched, Self::Retrying, Self::DeadLettered];
+
+    /// The word used in stores and views.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Dispatched => "dispatched",
+            Self::Unmatched => "unmatched",
+            Self::Retrying => "retrying",
+            Self::DeadLettered => "dead_lettered",
+        }
+    }
+}
+
+/// An event in a list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EventRow {
+    /// Its id.
+    pub event: EventId,
+    /// Where.
+    pub scope: Scope,
+    /// Its type.
+    pub kind: String,
+    /// Its key.
+    pub dedupe_key: Option<String>,
+    /// Where it stands.
+    pub status: EventStatus,
+    /// How many activations matched.
+    pub matched: u32,
+    /// Failed dispatches.
+    pub attempts: u32,
+    /// The last failure.
+    pub error: Option<String>,
+    /// When it happened.
+    pub occurred_at: Timestamp,
+    /// When it was recorded.
+    pub recorded_at: Timestamp,
+    /// Its runs.
+    pub runs: Vec<RunId>,
+}
+
+/// A signal that no run has used.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SignalRow {
+    /// Where; none is app-wide.
+    pub scope: Option<Scope>,
+    /// What sort.
+    pub kind: String,
+    /// Which one.
+    pub key: String,
+    /// Its data.
+    pub data: Value,
+    /// When it was recorded.
+    pub recorded_at: Timestamp,
+    /// The store's time.
+    pub now: Timestamp,
+}
+
+/// A worker session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionRow {
+    /// Its id.
+    pub session: SessionId,
+    /// For people.
+    pub name: String,
+    /// What it can run.
+    pub offers: Vec<Footprint>,
+    /// Its slots.
+    pub slots: u32,
+    /// Slots in use.
+    pub busy: u32,
+    /// Slots whose hook does not return.
+    pub stuck: u32,
+    /// Its last report.
+    pub seen_at: Timestamp,
+    /// The store's time.
+    pub now: Timestamp,
+}
+
+/// The numbers of one app at one moment.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct AppHealth {
+    /// The store's time.
+    pub now: Timestamp,
+    /// Runs by state.
+    pub runs: Vec<(RunState, u64)>,
+    /// Since when the oldest claimable run has been due.
+    pub oldest_due: Option<Timestamp>,
+    /// Runs that are due, by footprint hash: number, oldest.
+    pub due_by_footprint: Vec<(String, u64, Timestamp)>,
+    /// Unsettled effects.
+    pub unsettled_effects: u64,
+    /// The oldest of them.
+    pub oldest_unsettled: Option<Timestamp>,
+    /// Failed runs with `RETRY_EXHAUSTED`.
+    pub exhausted: u64,
+    /// Events whose runs are not created yet.
+    pub events_pending: u64,
+    /// The oldest of them.
+    pub oldest_pending_event: Option<Timestamp>,
+    /// Events that failed for good.
+    pub events_dead_lettered: u64,
+    /// Events that nobody listens to.
+    pub events_unmatched: u64,
+}
+
+/// Who did what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditRow {
+    /// Store time.
+    pub at: Timestamp,
+    /// Who.
+    pub actor: String,
+    /// What.
+    pub verb: String,
+    /// Why.
+    pub reason: String,
+    /// To which run, if to one.
+    pub run: Option<RunId>,
+    /// To which version, if to one.
+    pub version: Option<VersionId>,
+    /// JSON.
+    pub details: String,
+}
+
+/// What a step's effect is, for [`EffectRow`] in words.
+impl EffectRow {
+    /// The step.
+    #[must_use]
+    pub const fn step(&self) -> &StepKey {
+        &self.effect.step
+    }
+
+    /// Its state.
+    #[must_use]
+    pub const fn state(&self) -> EffectState {
+        self.effect.state
+    }
+}

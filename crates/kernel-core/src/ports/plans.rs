@@ -1,0 +1,173 @@
+//! Versions and activations.
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use super::{PublishError, StoreError};
+use crate::plan::{Footprint, Plan};
+use crate::{App, Scope, Timestamp, VersionId, WorkflowKey};
+
+/// Stores immutable versions and what connects events to them.
+#[async_trait]
+pub trait PlanStore: Send + Sync {
+    /// Writes a version with revision = last + 1 and, unless it is a draft, replaces the activations by key and
+    /// sets the active version, in one transaction. What an operator disabled stays disabled.
+    async fn version_publish(&self, publish: Publish) -> Result<Published, PublishError>;
+
+    /// Makes a stored version live.
+    ///
+    /// # Errors
+    /// `NotExpected` if the active revision is not `expected` (where that is given); nothing is changed.
+    async fn version_activate(&self, activate: Activate) -> Result<Published, PublishError>;
+
+    /// Reads a version.
+    async fn version_load(&self, version: VersionId) -> Result<Option<StoredVersion>, StoreError>;
+
+    /// The workflows of an app, or of one scope of it, by (scope, key).
+    async fn workflow_list(
+        &self,
+        app: &App,
+        scope: Option<&Scope>,
+    ) -> Result<Vec<WorkflowRow>, StoreError>;
+
+    /// The versions of a workflow, newest first, without their plans.
+    async fn version_list(
+        &self,
+        app: &App,
+        scope: &Scope,
+        workflow: &WorkflowKey,
+    ) -> Result<Vec<StoredVersion>, StoreError>;
+}
+
+/// A version to write.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Publish {
+    /// Whose.
+    pub app: App,
+    /// Where.
+    pub scope: Scope,
+    /// Which workflow.
+    pub workflow: WorkflowKey,
+    /// Made by the caller.
+    pub version: VersionId,
+    /// Compiled and bound.
+    pub plan: Plan,
+    /// As authored.
+    pub source: String,
+    /// Whether it becomes live.
+    pub activate: bool,
+    /// The fallback authorization of its activations.
+    pub authorization: Option<Value>,
+    /// Who, for the audit.
+    pub author: String,
+}
+
+impl Publish {
+    /// What the version's activations are: one per trigger, and `start`.
+    #[must_use]
+    pub fn activations(&self) -> Vec<Activation> {
+        let start = Activation {
+            key: "start".to_owned(),
+            event: crate::START_EVENT.to_owned(),
+            trigger: None,
+        };
+        let triggers = self.plan.triggers.iter().map(|(kind, trigger)| Activation {
+            key: kind.clone(),
+            event: trigger.event.clone(),
+            trigger: Some(kind.clone()),
+        });
+        std::iter::once(start).chain(triggers).collect()
+    }
+}
+
+/// What connects an event type to a version. Its key is stable for the same logical trigger.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Activation {
+    /// Unique within its workflow.
+    pub key: String,
+    /// The event type.
+    pub event: String,
+    /// The trigger kind whose `with` computes the inputs; none takes the event's data.
+    pub trigger: Option<String>,
+}
+
+/// What was published or activated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Published {
+    /// Its id.
+    pub version: VersionId,
+    /// From 1, per workflow.
+    pub revision: u64,
+}
+
+impl Published {
+    /// For stores.
+    #[must_use]
+    pub const fn of(version: VersionId, revision: u64) -> Self {
+        Self { version, revision }
+    }
+}
+
+/// A stored version to make live.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Activate {
+    /// Whose.
+    pub app: App,
+    /// Where.
+    pub scope: Scope,
+    /// Which workflow.
+    pub workflow: WorkflowKey,
+    /// Which of its revisions.
+    pub revision: u64,
+    /// The revision that the caller saw active; `None` does not look.
+    pub expected: Option<u64>,
+    /// Who.
+    pub actor: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// A version as stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredVersion {
+    /// Its id.
+    pub version: VersionId,
+    /// Whose.
+    pub app: App,
+    /// Where.
+    pub scope: Scope,
+    /// Of which workflow.
+    pub workflow: WorkflowKey,
+    /// From 1.
+    pub revision: u64,
+    /// Store time.
+    pub created_at: Timestamp,
+    /// Who.
+    pub author: String,
+    /// Whether it is the live one.
+    pub active: bool,
+    /// SHA-256 of the plan.
+    pub plan_hash: String,
+    /// What a worker must offer.
+    pub footprint: Footprint,
+    /// The plan as JSON text; empty in lists.
+    pub plan: String,
+    /// As authored; empty in lists.
+    pub source: String,
+}
+
+/// A workflow in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkflowRow {
+    /// Where.
+    pub scope: Scope,
+    /// Its key.
+    pub workflow: WorkflowKey,
+    /// The live revision, if any.
+    pub active: Option<u64>,
+    /// The newest revision.
+    pub latest: u64,
+    /// Activation key, event type, whether enabled.
+    pub activations: Vec<(String, String, bool)>,
+}

@@ -1,0 +1,173 @@
+//! Runs: claim, load, commit, renew, recover.
+
+use async_trait::async_trait;
+
+use super::{Commit, Committed, JournalEntry, StoreError};
+use crate::plan::Footprint;
+use crate::{
+    App, Invocation, Micros, Mode, RestoreInvalid, Run, RunId, SessionId, Stamp, Timestamp,
+};
+
+/// Stores runs and their journals. Every method is atomic; every check of time is on the store's clock.
+///
+/// Not cancel safe in the sense that a write may have happened when the future is dropped; each write is
+/// repeatable or found again: a claim by its nonce, a commit by the run's revision.
+#[async_trait]
+pub trait RunStore: Send + Sync {
+    /// The store's clock: the clock of record.
+    async fn store_now(&self) -> Result<Timestamp, StoreError>;
+
+    /// Claims due runs, by (`ready_at`, id): queued ones whose time has come, and running ones whose lease ran out.
+    /// Each becomes what [`RowInput::Claim`](crate::RowInput::Claim) says, revision raised by one. Claimers do not
+    /// wait for each other. A repeated nonce of the same session returns what it claimed before.
+    async fn run_claim(&self, request: ClaimRequest) -> Result<Vec<Run>, StoreError>;
+
+    /// Reads a run, its invocation and its journal (or the part after `after`).
+    async fn run_load(&self, request: LoadRequest) -> Result<Option<Stored>, StoreError>;
+
+    /// Writes a run if its generation and revision are still those of `commit.before`.
+    ///
+    /// A commit that parks on a signal which exists already wakes the run in the same transaction
+    /// ([`RowInput::Wake`](crate::RowInput::Wake) with `at_once`).
+    ///
+    /// # Errors
+    /// `LeaseLost`, `Conflict`: nothing was written. `UnknownOutcome`: take the run over before anything.
+    async fn run_commit(&self, commit: Commit) -> Result<Committed, StoreError>;
+
+    /// Raises a run's generation, whatever its state, so that a commit in doubt is final: done or fenced out.
+    async fn run_take_over(&self, request: TakeOverRequest) -> Result<Option<Run>, StoreError>;
+
+    /// Renews the leases of a session in one go. Changes neither generation nor revision.
+    async fn lease_renew(&self, request: RenewRequest)
+    -> Result<Vec<(RunId, Renewed)>, StoreError>;
+
+    /// One bounded pass of recovery: wakes waiting runs whose deadline passed or whose signal exists, finalises
+    /// canceled runs whose lease ran out. `more` says that the limit was reached.
+    async fn run_recover(&self, scan: Scan) -> Result<Recovered, StoreError>;
+
+    /// The distinct footprints of runs that are not terminal: what workers must be able to run.
+    async fn footprint_list(&self, app: &App) -> Result<Vec<Footprint>, StoreError>;
+
+    /// A worker session says that it lives, what it can run and how busy it is.
+    async fn session_report(&self, report: SessionReport) -> Result<(), StoreError>;
+}
+
+/// What a worker wants to claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimRequest {
+    /// Only its runs.
+    pub app: App,
+    /// Only of this mode.
+    pub mode: Mode,
+    /// Footprint hashes that the worker can run.
+    pub footprints: Vec<String>,
+    /// At most so many.
+    pub limit: u32,
+    /// Who claims.
+    pub session: SessionId,
+    /// Names this claim within the session, so that it is found again.
+    pub nonce: u64,
+    /// How long the lease lasts.
+    pub lease: Micros,
+}
+
+/// Which run to read, and from where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoadRequest {
+    /// Which run.
+    pub run: RunId,
+    /// With this many facts known already: only later journal rows, and no invocation. `None` reads all.
+    pub after: Option<u64>,
+}
+
+/// A run as read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stored {
+    /// The row.
+    pub run: Run,
+    /// What started it; absent if only later rows were asked for.
+    pub invocation: Option<Invocation>,
+    /// In order; or why a row cannot be read. Other runs are not affected.
+    pub journal: Result<Vec<JournalEntry>, RestoreInvalid>,
+    /// The store's time.
+    pub now: Timestamp,
+}
+
+/// A worker takes a run over from itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TakeOverRequest {
+    /// Which run.
+    pub run: RunId,
+    /// Who.
+    pub session: SessionId,
+    /// How long the new lease lasts.
+    pub lease: Micros,
+}
+
+/// The leases that a session holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RenewRequest {
+    /// Who holds them.
+    pub session: SessionId,
+    /// Run and generation (the stamp's revision is not looked at).
+    pub runs: Vec<Stamp>,
+    /// How long they last from now.
+    pub lease: Micros,
+}
+
+/// What became of one lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Renewed {
+    /// Held until then.
+    Held {
+        /// Store time.
+        until: Timestamp,
+        /// Whether cancel was requested.
+        canceled: bool,
+    },
+    /// Another generation holds the run, or it is not running any more.
+    Lost,
+    /// A fence of the run's own action is held: nothing was written.
+    FenceHeld,
+}
+
+/// One bounded pass of recovery.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scan {
+    /// Only its runs.
+    pub app: App,
+    /// At most so many of each kind.
+    pub limit: u32,
+}
+
+/// What a pass of recovery did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Recovered {
+    /// Runs that are queued again.
+    pub woken: Vec<RunId>,
+    /// Canceled runs whose worker was gone, and what they are now.
+    pub finalised: Vec<RunId>,
+    /// Whether there may be more.
+    pub more: bool,
+}
+
+/// A worker session says that it lives.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionReport {
+    /// Who.
+    pub session: SessionId,
+    /// Whose runs.
+    pub app: App,
+    /// For people: host and process.
+    pub name: String,
+    /// What it can run.
+    pub offers: Vec<Footprint>,
+    /// Its slots.
+    pub slots: u32,
+    /// Slots in use.
+    pub busy: u32,
+    /// Slots whose hook does not return though its time is over.
+    pub stuck: u32,
+    /// It has ended in order.
+    pub ended: bool,
+}

@@ -64,9 +64,8 @@ impl Footprints {
                 wanted.insert(judged.hash.clone());
             }
         }
-        let is_new = wanted
-            .iter()
-            .any(|hash| !state.wanted.contains(hash) && !state.learned.contains(hash));
+        let is_new =
+            wanted.iter().any(|hash| !state.wanted.contains(hash) && !state.learned.contains(hash));
         state.wanted = wanted;
         is_new
     }

@@ -234,11 +234,6 @@ impl Hold {
         self.until(|state| state.lost || state.ending)
     }
 
-    /// Completes once cancel was requested. Cancel safe.
-    pub(crate) fn until_canceled(&self) -> impl Future<Output = ()> + Send + '_ {
-        self.until(|state| state.canceled)
-    }
-
     async fn until(&self, holds: impl Fn(&State) -> bool + Send) {
         loop {
             let changed = self.changed.notified();

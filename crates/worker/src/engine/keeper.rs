@@ -7,9 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use surefoot_kernel_core::{
-    BoxFuture, Micros, RenewRequest, Renewed, Stamp, StoreError, TxStore,
-};
+use surefoot_kernel_core::{BoxFuture, Micros, RenewRequest, Renewed, Stamp, StoreError, TxStore};
 
 use super::Engine;
 use super::hold::{Hold, Pulse};

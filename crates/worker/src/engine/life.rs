@@ -66,9 +66,10 @@ impl Life {
 
     pub(crate) fn health(&self) -> LoopHealth {
         let beat = Micros::new(self.beat.load(Ordering::Relaxed));
-        let failing = self.is_failing.load(Ordering::Relaxed).then(|| {
-            self.failing.lock().unwrap_or_else(PoisonError::into_inner).clone()
-        });
+        let failing = self
+            .is_failing
+            .load(Ordering::Relaxed)
+            .then(|| self.failing.lock().unwrap_or_else(PoisonError::into_inner).clone());
         LoopHealth {
             name: self.name,
             restarts: self.restarts.load(Ordering::Relaxed),

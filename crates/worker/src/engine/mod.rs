@@ -34,8 +34,8 @@ use lru::Lru;
 use pace::plus;
 use panics::{caught, caught_call};
 pub(crate) use session::start;
-pub(crate) use shift::{Phase, Shift};
 use shift::HoldGuard;
+pub(crate) use shift::{Phase, Shift};
 
 /// Folded runs that are kept in case they come back.
 const HELD_MAX: usize = 256;

@@ -1,8 +1,8 @@
 //! Makes facts durable, and finds out what became of a write whose answer was lost.
 
 use surefoot_kernel_core::{
-    Commit, Committed, Fact, LoadRequest, Run, RunState, StoreError, Stored, TakeOverRequest, TxStore,
-    apply,
+    Commit, Committed, Fact, LoadRequest, Run, RunState, StoreError, Stored, TakeOverRequest,
+    TxStore, apply,
 };
 
 use super::book::{Book, StoreTime};
@@ -258,8 +258,10 @@ impl<S: TxStore> Driver<S> {
                 }
             }
         };
-        if taken.state() != RunState::Running {
-            return self.reload(book).await;
+        if taken.lease().is_some_and(|lease| lease.owner != session) {
+            // Whoever claimed the run since has fenced the commit in doubt out, or seen it.
+            self.hold.lose(taken.generation);
+            return Err(Left::Lost);
         }
         // Facts that were pending were part of the commit in doubt: they are in the journal now, or they still fit.
         if taken.seq != book.before.seq {

@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, PoisonError};
 
+use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::plan::{PLAN_SCHEMA, Plan};
 use surefoot_kernel_core::{
-    Commit, Held, LoadRequest, RestoreInvalid, RowInput, Run, RunState, StoreError, Stored, TxStore,
-    VersionId, decide_row,
+    Commit, Held, LoadRequest, RestoreInvalid, RowInput, Run, RunState, StoreError, Stored,
+    TxStore, VersionId, decide_row,
 };
 
 use super::book::{Book, LoadedPlan, StoreTime};
@@ -59,11 +60,10 @@ impl<S: TxStore> Driver<S> {
             // The whole is read next, and says what is wrong.
             Ok(None) | Err(_) => return Ok(None),
         };
-        self.check(&stored)?;
+        self.check_held(&stored)?;
         let time = StoreTime::new(stored.now, self.shift.now());
-        let caught_up = stored
-            .journal
-            .and_then(|journal| held.catch_up(stored.run, &plan.plan, &journal));
+        let caught_up =
+            stored.journal.and_then(|journal| held.catch_up(stored.run, &plan.plan, &journal));
         Ok(caught_up.ok().map(|held| Book::new(plan, held, time)))
     }
 
@@ -80,7 +80,7 @@ impl<S: TxStore> Driver<S> {
             }
             Err(error) => return Err(Left::LetGo(with_causes(&error))),
         };
-        self.check(&stored)?;
+        self.check_held(&stored)?;
         let time = StoreTime::new(stored.now, self.shift.now());
         let row = stored.run.clone();
         match fold(stored, &plan.plan) {
@@ -89,7 +89,7 @@ impl<S: TxStore> Driver<S> {
         }
     }
 
-    fn check(&self, stored: &Stored) -> Result<(), Left> {
+    fn check_held(&self, stored: &Stored) -> Result<(), Left> {
         let run = &stored.run;
         if run.generation != self.hold.generation() || run.state() != RunState::Running {
             self.hold.lose(self.hold.generation());
@@ -169,8 +169,8 @@ pub(super) fn fold(stored: Stored, plan: &Plan) -> Result<Held, RestoreInvalid> 
 }
 
 fn read_plan(text: &str) -> Result<Plan, String> {
-    let plan: Plan = serde_json::from_str(text)
-        .map_err(|error| format!("the stored plan cannot be read: {error}"))?;
+    let plan: Plan =
+        from_stored(text).map_err(|error| format!("the stored plan cannot be read: {error}"))?;
     if plan.schema > PLAN_SCHEMA {
         return Err(format!(
             "the plan has schema {}, this build knows up to {PLAN_SCHEMA}: upgrade this program",

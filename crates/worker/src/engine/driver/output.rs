@@ -1,13 +1,9 @@
 //! What an output must keep to, whatever its action promises.
 
 use serde_json::Value;
-use surefoot_kernel_core::payload::STORED_TEXT_MAX_BYTES;
+use surefoot_kernel_core::payload::{PAYLOAD_MAX_DEPTH, STORED_TEXT_MAX_BYTES};
 use surefoot_kernel_core::{Code, Failure, OUTPUT_MAX_BYTES};
 use surefoot_language::{Action, SchemaFinding};
-
-/// Levels of nesting of an output. Less than a payload may have: an output goes into journals, and into the lists
-/// of the loops around its step, and must still be readable there.
-pub(super) const OUTPUT_MAX_DEPTH: usize = 100;
 
 /// An output that cannot be kept: why, and its first 8 KiB.
 #[derive(Debug)]
@@ -26,8 +22,8 @@ pub(super) fn judge<Tx>(action: &Action<Tx>, output: &Value) -> Result<(), Box<U
         let text = format!("the output has {bytes} bytes of JSON, the limit is {OUTPUT_MAX_BYTES}");
         return Err(unkept(Code::OUTPUT_TOO_LARGE, text));
     }
-    if is_deeper_than(output, OUTPUT_MAX_DEPTH) {
-        let text = format!("the output is nested deeper than {OUTPUT_MAX_DEPTH} levels");
+    if is_deeper_than(output, PAYLOAD_MAX_DEPTH) {
+        let text = format!("the output is nested deeper than {PAYLOAD_MAX_DEPTH} levels");
         return Err(unkept(Code::OUTPUT_INVALID, text));
     }
     action.validate_output(output).map_err(|findings| {

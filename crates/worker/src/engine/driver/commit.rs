@@ -76,6 +76,10 @@ impl<S: TxStore> Driver<S> {
         book: &mut Book<S::Tx>,
         facts: Vec<Fact>,
     ) -> Result<Written, Left> {
+        // The keeper has heard it already: not even an attempt is made.
+        if self.hold.is_lost() {
+            return Err(Left::Lost);
+        }
         let after = facts.iter().fold(book.held.run.clone(), apply);
         let before = book.before;
         let mut all = std::mem::take(&mut book.pending.facts);

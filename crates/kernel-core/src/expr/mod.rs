@@ -1,21 +1,50 @@
 //! Expressions as a plan stores them: a tree, its evaluator, and its limits.
+//!
+//! # Values
+//!
+//! - A reference that leads nowhere is *missing*: an error, which `??` handles if it comes out of its left side, and
+//!   `has()` if it comes out of its argument. A value that is there and null is null: `has()` is true, `??` takes its
+//!   right side.
+//! - Only own members are found. Texts and lists have no members, only lists have items, and an index past the end
+//!   is missing.
+//! - `==` is structural and exact; the order of keys does not count. `<` and its kin compare two numbers, or two texts
+//!   by code points.
+//! - Numbers compare by mathematical value, whatever their type: `1 == 1.0`, but
+//!   `9007199254740993 != 9007199254740992.0`.
+//! - `+ - *` of two integers are integers, and an error beyond `i64`. `/` of two integers is an integer if it comes out
+//!   even (`6 / 3` is 2), else a float (`7 / 2` is 3.5); `%` takes integers, and its sign is that of the dividend. If
+//!   one side is a float, the other is taken as the nearest float. A division by zero and a result that is not finite
+//!   are errors. An integer beyond `i64` can be compared and passed on, but not calculated with.
+//! - There is no truthiness: `!`, `&&`, `||` and conditions take bools only. `&&` and `||` stop at the first operand
+//!   that decides. One that still waits for its value is passed over, and the whole waits only if no later one
+//!   decides; an operand that errs behind a waiting one decides nothing, because it might never be reached.
 
+mod compare;
 mod eval;
+mod extent;
 mod functions;
+mod number;
+mod render;
+#[cfg(test)]
+mod tests;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use eval::{EvalError, Names, equal, evaluate, evaluate_condition, render};
+pub use eval::{EvalError, Names, equal, evaluate, evaluate_condition};
+pub use render::render;
 
 /// Characters of one expression's source.
 pub const EXPRESSION_MAX_CHARS: usize = 4_000;
 /// Nesting of one expression's tree.
 pub const EXPRESSION_MAX_DEPTH: usize = 32;
-/// Evaluation steps of one expression: one a node, and one for each 64 bytes or item that a function walks over.
+/// Evaluation steps of one expression: one a node, and one for each 64 bytes or item that a function or an operator
+/// walks over.
 pub const EXPRESSION_MAX_STEPS: u32 = 10_000;
-/// Bytes of JSON that one expression may yield.
+/// Bytes of JSON that one expression, or one text around expressions, may yield; also of each text on the way.
 pub const EXPRESSION_MAX_OUTPUT_BYTES: usize = 1024 * 1024;
+/// Bytes of JSON that the values of one template may take together.
+pub const TEMPLATE_MAX_OUTPUT_BYTES: usize = 16 * 1024 * 1024;
 
 /// One expression. The stored form is part of every plan and only ever grows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,6 +64,24 @@ pub enum Expr {
     Binary(Binary, Box<Expr>, Box<Expr>),
     /// `size(x)`.
     Call(Function, Vec<Expr>),
+}
+
+impl Expr {
+    /// Whether its tree has more than this many levels; a single literal or name is one. Looks no deeper than that.
+    #[must_use]
+    pub fn is_deeper_than(&self, levels: usize) -> bool {
+        let Some(below) = levels.checked_sub(1) else { return true };
+        match self {
+            Self::Literal(_) | Self::Name(_) => false,
+            Self::Member(of, _) | Self::Index(of, _) | Self::Unary(_, of) => {
+                of.is_deeper_than(below)
+            }
+            Self::Binary(_, left, right) => {
+                left.is_deeper_than(below) || right.is_deeper_than(below)
+            }
+            Self::Call(_, arguments) => arguments.iter().any(|one| one.is_deeper_than(below)),
+        }
+    }
 }
 
 /// Operators with one operand.
@@ -83,7 +130,9 @@ pub enum Binary {
 
 macro_rules! functions {
     ($($(#[$doc:meta])* $variant:ident = $name:literal / $arity:literal),* $(,)?) => {
-        /// The functions of the language; each is total.
+        /// The functions of the language; each is total for arguments of its types.
+        ///
+        #[doc = include_str!("functions.md")]
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum Function {
             $($(#[$doc])* #[serde(rename = $name)] $variant,)*
@@ -113,17 +162,17 @@ functions! {
     Now = "now" / 0,
     /// Whether a reference leads to a value; null is one.
     Has = "has" / 1,
-    /// Characters, items or keys.
+    /// Characters (Unicode scalar values), items or keys.
     Size = "size" / 1,
-    /// A scalar as text, shortest round trip.
+    /// A scalar as text: numbers in their shortest form that reads back the same, floats marked as such.
     String = "string" / 1,
-    /// A text as number.
+    /// A text as number: what JSON takes as one. An integer must fit 64 bits.
     Number = "number" / 1,
-    /// Any value as JSON text.
+    /// Any value as JSON text, in the canonical encoding: keys sorted, no white space.
     Json = "json" / 1,
-    /// Lower case.
+    /// Lower case, independent of any locale.
     Lower = "lower" / 1,
-    /// Upper case.
+    /// Upper case, independent of any locale.
     Upper = "upper" / 1,
     /// Without white space at both ends.
     Trim = "trim" / 1,
@@ -135,19 +184,19 @@ functions! {
     EndsWith = "endsWith" / 2,
     /// Equal after NFKC and lower-casing.
     SameText = "sameText" / 2,
-    /// Whether a list has a value.
+    /// Whether a list has a value, as `==` compares.
     Includes = "includes" / 2,
     /// The texts of a list with a text between them.
     Join = "join" / 2,
-    /// A text cut at another text.
+    /// A text cut at each place of another text; at an empty one, into its characters.
     Split = "split" / 2,
-    /// The keys of an object, sorted.
+    /// The keys of an object, sorted by code points.
     Keys = "keys" / 1,
-    /// The smaller of two numbers.
+    /// The smaller of two numbers; the first of equal ones.
     Min = "min" / 2,
-    /// The larger of two numbers.
+    /// The larger of two numbers; the first of equal ones.
     Max = "max" / 2,
-    /// To a whole number, half away from zero.
+    /// To a whole number, half away from zero: an integer if it fits `i64`.
     Round = "round" / 1,
     /// A time plus a duration such as `2h30m`.
     Plus = "plus" / 2,

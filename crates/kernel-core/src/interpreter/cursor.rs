@@ -132,7 +132,8 @@ impl Cursor {
             StepKind::Switch { on, cases, default } => {
                 let value = self.render(on)?;
                 for (index, case) in (0_u32..).zip(cases) {
-                    if crate::expr::equal(&value, &self.render(&case.when)?) {
+                    let when = self.render(&case.when)?;
+                    if crate::expr::equal(&value, &when).map_err(failure_of)? {
                         return Ok(Taken::Case(index));
                     }
                 }
@@ -347,7 +348,7 @@ fn items_of(value: Value, limit: u32) -> Result<Taken, Failure> {
 
 fn failure_of(error: EvalError) -> Failure {
     let code = match error {
-        EvalError::Missing { .. } => Code::VALUE_UNAVAILABLE,
+        EvalError::Missing { .. } | EvalError::Waiting(_) => Code::VALUE_UNAVAILABLE,
         EvalError::Invalid { .. } => Code::EXPRESSION_ERROR,
     };
     Failure::new(code, error.to_string())

@@ -216,7 +216,7 @@ pub enum Phase {
     Failed {
         /// Why.
         error: Failure,
-        /// An effect that an operator gave up on without knowing; listed for ever.
+        /// The effect that was open when an operator gave the run up; listed for ever.
         abandoned: Option<OpenEffect>,
     },
     /// Ended by request.

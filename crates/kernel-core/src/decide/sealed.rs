@@ -68,7 +68,8 @@ impl Sealed {
         self.command.is_none()
     }
 
-    /// Whether it opens without a receipt: calls of pure actions only.
+    /// Whether it opens before earlier facts are durable: calls of pure actions, and transactions, which write those
+    /// facts themselves.
     #[must_use]
     pub const fn is_lazy(&self) -> bool {
         self.lazy
@@ -79,12 +80,13 @@ impl Sealed {
     /// # Errors
     /// [`Unopened`] if the receipt does not cover what the command needs.
     pub fn open(self, receipt: &Receipt) -> Result<Option<Command>, Unopened> {
+        let Some(command) = self.command else { return Ok(None) };
         if receipt.run != self.run || receipt.generation != self.generation {
             return Err(Unopened::OtherRun);
         }
         if receipt.seq < self.seq && !self.lazy {
             return Err(Unopened::NotDurable { needed: self.seq, durable: receipt.seq });
         }
-        Ok(self.command.map(|command| *command))
+        Ok(Some(*command))
     }
 }

@@ -69,7 +69,7 @@ pub async fn a_fence_refuses_whoever_does_not_hold_the_run<F: StoreFactory>(worl
     assert!(matches!(refused, Err(FenceError::LeaseLost)), "{refused:?}");
 }
 
-/// Covers behaviour 106.
+/// A canceled action writes nothing more under its fence.
 pub async fn a_fence_refuses_once_cancel_was_requested<F: StoreFactory>(world: &World<F>) {
     let drive = world.running(flow()).await;
     world.cancel(drive.run().id).await;
@@ -106,9 +106,10 @@ pub async fn a_takeover_waits_for_the_fence<F: StoreFactory>(world: &World<F>) {
     let mut open = world.store.begin().await.unwrap();
     world.store.fence(run, drive.run().generation).hold(&mut open).await.unwrap();
     let is_done = Arc::new(AtomicBool::new(false));
+    let generation = drive.run().generation;
     let (store, session, done) = (world.other.clone(), world.session, is_done.clone());
     let takeover = tokio::spawn(async move {
-        let request = TakeOverRequest { run, session, lease: LEASE };
+        let request = TakeOverRequest { run, generation, session, lease: LEASE };
         let taken = store.run_take_over(request).await;
         done.store(true, Ordering::SeqCst);
         taken

@@ -141,7 +141,7 @@ pub async fn a_signal_counts_whenever_it_comes<F: StoreFactory>(world: &World<F>
         signal_at(3).await;
         if moment == 4 {
             // The run moves to a new generation while the signal arrives.
-            world.take_over(run).await.unwrap();
+            world.take_over(run, drive.run().generation).await.unwrap();
             drive = world.drive(run).await;
             signal_at(4).await;
         }
@@ -311,7 +311,6 @@ pub async fn a_signal_is_spent_by_the_outcome_that_rests_on_it<F: StoreFactory>(
     assert!(!world.signal(approved("7")).await.new);
 }
 
-/// Covers behaviour 208.
 /// Covers field fault 93.
 pub async fn no_two_signals_collide_whatever_their_keys<F: StoreFactory>(world: &World<F>) {
     let long = "k".repeat(500);

@@ -161,7 +161,7 @@ pub async fn work_and_outcome_are_one_commit<F: StoreFactory>(world: &World<F>) 
     assert_eq!(row, committed.run);
     let outcome = journal.last().unwrap();
     assert!(
-        matches!(&outcome.facts[..], [Fact::StepCompleted { output, .. }] if output["booked"] == true)
+        matches!(outcome.facts.last(), Some(Fact::StepCompleted { output, .. }) if output["booked"] == true)
     );
     // A second go at the same step is refused before its work begins.
     let mut work = Refuser::default();

@@ -291,7 +291,6 @@ async fn a_lost_race_is_called_a_conflict_wherever_it_hides() {
     tx.rollback().await.unwrap();
 }
 
-/// Covers behaviour 98.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_holds_the_lock_delays_the_others_and_no_lease_is_lost() {
     let world = World::published().await;

@@ -40,7 +40,10 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(actions: Actions) -> Self {
-        let store = TestStore::new();
+        Self::on(TestStore::new(), actions)
+    }
+
+    pub(crate) fn on(store: TestStore, actions: Actions) -> Self {
         let ids = SeqIds::new();
         let kernel = kernel(&store, APP, &ids);
         let module = actions.module();

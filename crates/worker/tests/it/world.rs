@@ -148,6 +148,14 @@ impl World {
         }
     }
 
+    /// What an operator or a store does to a row.
+    pub(crate) async fn act_on(&self, run: RunId, input: RowInput) -> Result<(), Rejection> {
+        let row = self.run(run).await;
+        let facts = decide_row(&row, input, self.store.inner.clock().now())?;
+        self.store.inner.run_commit(Commit::new(&row, &facts)).await.unwrap();
+        Ok(())
+    }
+
     /// Ticks a worker until the run has ended or needs attention, letting virtual time pass.
     pub(crate) async fn settle(&self, worker: &Worker, run: RunId) -> RunState {
         for _ in 0..20_000 {

@@ -60,12 +60,17 @@ pub(crate) enum Pulse {
 }
 
 impl Hold {
-    pub(crate) fn new(run: RunId, generation: u64, ends: Micros, clock: Arc<dyn Clock>) -> Self {
-        let heard = clock.monotonic();
+    /// `asked` is when the claim was asked for that brought the lease.
+    pub(crate) fn new(
+        run: RunId,
+        generation: u64,
+        (asked, ends): (Micros, Micros),
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         let state = State {
             generation,
             ends,
-            heard,
+            heard: asked,
             lost: false,
             ending: false,
             canceled: false,

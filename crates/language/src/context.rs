@@ -349,23 +349,6 @@ macro_rules! keyed_context {
             pub fn effect_key(&self) -> &EffectKey {
                 &self.step.0.key
             }
-
-            /// Checks generation and cancellation on the action's own transaction and locks the run until that
-            /// ends, so that a stale worker cannot commit. Call it before the first write, and keep the
-            /// transaction short.
-            ///
-            /// Dropping it leaves the transaction good for a rollback only.
-            ///
-            /// # Errors
-            /// The lease is lost, cancel was requested, or it could not be found out. Nothing was written.
-            pub async fn heartbeat_in(&self, tx: &mut B::Tx) -> Result<(), FenceError>
-            where
-                B: Fenced,
-            {
-                let answer = B::fence(&self.fence).hold(tx).await;
-                self.step.0.note(&answer);
-                answer
-            }
         }
 
         impl $name {
@@ -417,3 +400,49 @@ keyed_context! {
     /// fence for its own transactions. Dereferences to [`StepCx`].
     AmbiguousCx
 }
+
+// Not part of the macro: rustc would show the macro to whoever has no fence.
+impl<B: Binding> IdempotentCx<B> {
+    /// Checks generation and cancellation on the action's own transaction and locks the run until that ends, so that
+    /// a stale worker cannot commit. Call it before the first write, and keep the transaction short.
+    ///
+    /// Dropping it leaves the transaction good for a rollback only.
+    ///
+    /// # Errors
+    /// The lease is lost, cancel was requested, or it could not be found out. Nothing was written.
+    pub async fn heartbeat_in(&self, tx: &mut B::Tx) -> Result<(), FenceError>
+    where
+        B: Fenced,
+    {
+        hold::<B>(&self.step, &self.fence, tx).await
+    }
+}
+
+impl<B: Binding> AmbiguousCx<B> {
+    /// Checks generation and cancellation on the action's own transaction and locks the run until that ends, so that
+    /// a stale worker cannot commit. Call it before the first write, and keep the transaction short.
+    ///
+    /// Dropping it leaves the transaction good for a rollback only.
+    ///
+    /// # Errors
+    /// The lease is lost, cancel was requested, or it could not be found out. Nothing was written.
+    pub async fn heartbeat_in(&self, tx: &mut B::Tx) -> Result<(), FenceError>
+    where
+        B: Fenced,
+    {
+        hold::<B>(&self.step, &self.fence, tx).await
+    }
+}
+
+async fn hold<B: Fenced>(
+    step: &StepCx,
+    fence: &B::Fence,
+    tx: &mut B::Tx,
+) -> Result<(), FenceError> {
+    let answer = B::fence(fence).hold(tx).await;
+    step.0.note(&answer);
+    answer
+}
+
+#[cfg(test)]
+mod tests;

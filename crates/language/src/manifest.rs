@@ -262,7 +262,7 @@ impl Manifest {
         let actions: Vec<&str> = self.actions.iter().map(|it| it.name.as_str()).collect();
         check_names("actions", &actions, |name| RESERVED_ACTION_NAMES.contains(&name), &mut found);
         let inputs: Vec<&str> = self.inputs.iter().map(|it| it.name.as_str()).collect();
-        let built_in = |name: &str| InputType::ALL.iter().any(|kind| kind.as_str() == name);
+        let built_in = |name: &str| InputType::ALL.iter().any(|known| known.as_str() == name);
         check_names("inputs", &inputs, built_in, &mut found);
         let kinds: Vec<&str> = self.triggers.iter().map(|it| it.kind.as_str()).collect();
         check_names("triggers", &kinds, |name| RESERVED_TRIGGER_KINDS.contains(&name), &mut found);

@@ -150,7 +150,8 @@ impl<B: Binding> fmt::Debug for Module<B> {
     }
 }
 
-/// A module as a worker holds it, whatever binding it was written with. Sealed by [`RunsOn`].
+/// A module as a worker holds it, whatever binding it was written with: `Box<dyn Loaded<Tx>>` is made of every
+/// [`Module`] that [`RunsOn`] transactions of type `Tx`.
 pub trait Loaded<Tx>: Send + Sync {
     /// What it offers to authors.
     fn manifest(&self) -> &Manifest;
@@ -479,3 +480,6 @@ fn may_be_object(schema: &Value) -> bool {
         _ => true,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 mod close;
 mod explain;
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use jsonschema::{PatternOptions, Validator};
@@ -11,12 +12,13 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 pub use close::close_schema;
+use explain::Found;
 
 /// No value yields more findings than this: the rest would hardly be read.
 const MAX_FINDINGS: usize = 50;
 
 /// One reason why a value does not fit a schema. Shows no values: they may be secrets.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct SchemaFinding {
     /// JSON Pointer into the value; empty for the value itself.
@@ -41,7 +43,11 @@ pub struct BadSchema(String);
 
 /// A JSON Schema, ready to judge values. Patterns are matched in linear time; nothing is ever fetched.
 #[derive(Debug)]
-pub struct CompiledSchema(Validator);
+pub struct CompiledSchema {
+    validator: Validator,
+    /// Every property that is named anywhere in it.
+    named: BTreeSet<String>,
+}
 
 impl CompiledSchema {
     /// Compiles a schema.
@@ -51,19 +57,59 @@ impl CompiledSchema {
     pub fn new(schema: &Value) -> Result<Self, BadSchema> {
         let options = jsonschema::options().offline().with_pattern_options(PatternOptions::regex());
         let bad = |error: jsonschema::ValidationError<'_>| BadSchema(error.to_string());
-        options.build(schema).map(Self).map_err(bad)
+        let validator = options.build(schema).map_err(bad)?;
+        let mut named = BTreeSet::new();
+        collect_named(schema, &mut named);
+        Ok(Self { validator, named })
     }
 
-    /// Everything that is wrong with a value, in the order of the schema.
+    /// Everything that is wrong with a value, sorted by place.
     ///
     /// # Errors
     /// It does not fit.
     pub fn check(&self, value: &Value) -> Result<(), Vec<SchemaFinding>> {
-        if self.0.is_valid(value) {
+        if self.validator.is_valid(value) {
             return Ok(());
         }
-        let found = self.0.iter_errors(value).flat_map(|error| explain::explain(&error));
-        Err(found.take(MAX_FINDINGS).collect())
+        let errors = self.validator.iter_errors(value);
+        let found = errors.flat_map(|error| explain::explain(&error)).take(MAX_FINDINGS).collect();
+        let mut found = self.without_echoes(found);
+        // The validator's own order changes with its version.
+        found.sort();
+        found.dedup();
+        Err(found)
+    }
+
+    /// Where a part of a value's schema does not fit, the validator forgets which fields that part knows and calls
+    /// them unknown too. Such a field says nothing new; one that no part ever names does.
+    fn without_echoes(&self, found: Vec<Found>) -> Vec<SchemaFinding> {
+        let wrong: Vec<String> = found
+            .iter()
+            .filter(|it| it.unknown_in.is_none())
+            .map(|it| it.finding.pointer.clone())
+            .collect();
+        let is_echo = |it: &Found| {
+            let Some((object, name)) = &it.unknown_in else { return false };
+            self.named.contains(name) && wrong.iter().any(|pointer| is_within(pointer, object))
+        };
+        found.into_iter().filter(|it| !is_echo(it)).map(|it| it.finding).collect()
+    }
+}
+
+fn is_within(pointer: &str, object: &str) -> bool {
+    pointer.strip_prefix(object).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn collect_named(schema: &Value, named: &mut BTreeSet<String>) {
+    match schema {
+        Value::Object(members) => {
+            if let Some(Value::Object(properties)) = members.get("properties") {
+                named.extend(properties.keys().cloned());
+            }
+            members.values().for_each(|member| collect_named(member, named));
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_named(item, named)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 

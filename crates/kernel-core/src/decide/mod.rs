@@ -130,6 +130,8 @@ pub enum RowInput {
     },
     /// A worker takes it over from itself, since the outcome of its last commit is unknown.
     TakeOver {
+        /// The generation under which that commit was sent.
+        generation: u64,
         /// The lease that it gets.
         lease: Lease,
     },
@@ -287,7 +289,8 @@ pub enum Verdict {
 /// When the facts of a decision must be durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Durability {
-    /// With the next commit, at the latest 1 s, 100 facts or 256 KiB after the first.
+    /// With the next commit, at the latest 1 s, 100 facts or 256 KiB after the first; a transactional step writes them
+    /// in its own transaction.
     Lazy,
     /// The commit starts at once.
     Now,
@@ -380,6 +383,16 @@ pub enum Rejection {
         /// Whose effect.
         step: StepKey,
     },
+    /// The run was given up with an open effect, which another attempt could repeat.
+    #[error(
+        "run {run} was abandoned with the effect of step `{step}` open, and a retry could repeat it: start a new run"
+    )]
+    GivenUp {
+        /// Which run.
+        run: RunId,
+        /// Whose effect.
+        step: StepKey,
+    },
     /// Only an output can help.
     #[error(
         "the effect of step `{step}` of run {run} did happen: supply its output with `--succeeded`"
@@ -418,14 +431,15 @@ pub fn decide(
 }
 
 /// Decides what needs neither plan nor position: claims, wakes, cancel, operator verbs. Stores and operators use
-/// it on the row; [`decide`] does the same for a run that a worker holds. The facts are committed at once.
+/// it on the row; [`decide`] does the same for a run that a worker holds. The facts are committed at once; no facts
+/// mean that nothing is written.
 ///
 /// # Errors
 /// [`Rejection`] if the run is not where the input needs it.
 pub fn decide_row(run: &Run, input: RowInput, now: Timestamp) -> Result<Vec<Fact>, Rejection> {
     match input {
         RowInput::Claim { lease } => claim::claim(run, lease, now),
-        RowInput::TakeOver { lease } => claim::take_over(run, lease),
+        RowInput::TakeOver { generation, lease } => claim::take_over(run, generation, lease),
         RowInput::HandOver => claim::hand_over(run, now),
         RowInput::Unreadable { what } => claim::unreadable(run, &what),
         RowInput::Cancel { actor, reason } => Ok(operator::cancel(run, actor, &reason, now)),

@@ -78,7 +78,7 @@ pub(super) fn ask_reconcile(run: &Run, step: &StepKey, now: Timestamp) -> Facts 
 pub(super) fn retry(run: &Run, now: Timestamp) -> Facts {
     match &run.phase {
         Phase::Failed { abandoned: Some(effect), .. } => {
-            Err(Rejection::EffectUnsettled { run: run.id, step: effect.step.clone() })
+            Err(Rejection::GivenUp { run: run.id, step: effect.step.clone() })
         }
         Phase::NeedsAttention(Attention { effect: Some(effect), .. }) => {
             let (id, step) = (run.id, effect.step.clone());

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use super::{Commit, Committed, JournalEntry, StoreError};
 use crate::plan::Footprint;
 use crate::{
-    App, Invocation, Micros, Mode, RestoreInvalid, Run, RunId, SessionId, Stamp, Timestamp,
+    App, Invocation, Micros, Mode, Receipt, RestoreInvalid, Run, RunId, SessionId, Stamp, Timestamp,
 };
 
 /// Stores runs and their journals. Every method is atomic; every check of time is on the store's clock.
@@ -36,7 +36,7 @@ pub trait RunStore: Send + Sync {
     async fn run_commit(&self, commit: Commit) -> Result<Committed, StoreError>;
 
     /// Raises a run's generation, whatever its state, so that a commit in doubt is final: done or fenced out. A run
-    /// that another session holds, or that succeeded or was canceled, comes back as it is: there, it is final already.
+    /// whose generation differs already, or that succeeded or was canceled, comes back as it is: there it is final.
     async fn run_take_over(&self, request: TakeOverRequest) -> Result<Option<Run>, StoreError>;
 
     /// Renews the leases of a session in one go. Changes neither generation nor revision.
@@ -91,6 +91,8 @@ pub struct Stored {
     pub invocation: Option<Invocation>,
     /// In order; or why a row cannot be read. Other runs are not affected.
     pub journal: Result<Vec<JournalEntry>, RestoreInvalid>,
+    /// Opens the commands that wait for no facts but those read.
+    pub receipt: Receipt,
     /// The store's time.
     pub now: Timestamp,
 }
@@ -100,6 +102,8 @@ pub struct Stored {
 pub struct TakeOverRequest {
     /// Which run.
     pub run: RunId,
+    /// The generation under which the commit in doubt was sent.
+    pub generation: u64,
     /// Who.
     pub session: SessionId,
     /// How long the new lease lasts.

@@ -16,7 +16,7 @@ use super::stop::{Failure, Thrown};
 /// use surefoot_language::{AmbiguousResult, AmbiguousResultExt, AmbiguousStop};
 ///
 /// fn pay(address: &str, reply: &str) -> AmbiguousResult<u32> {
-///     let port: u32 = address.parse().or_nothing_happened("BANK_UNREACHABLE")?; // before the call
+///     let port = address.parse::<u32>().or_nothing_happened("BANK_UNREACHABLE")?; // before the call
 ///     if reply == "no" {
 ///         return Err(AmbiguousStop::refused("CARD_DECLINED", "51"));            // a definite no
 ///     }

@@ -8,7 +8,7 @@ use super::stop::{Failure, Stop, StopKind, Thrown};
 /// What `?` accepts in pure, transactional and idempotent actions: every ordinary error.
 #[diagnostic::on_unimplemented(
     message = "`?` cannot stop this action with `{Self}`",
-    label = "an error must be `Send + Sync + 'static` (or a text) to be kept in the journal"
+    label = "this action stops with an error that is `Send + Sync + 'static` (or a text), with `.or_fail(\"CODE\")?` or with `.or_retry(\"CODE\")?`"
 )]
 pub trait StopsByQuestionMark: Into<Source> {}
 

@@ -10,8 +10,8 @@ use super::question::StopsByQuestionMark;
 
 /// Why a pure, transactional or idempotent step has no output now.
 ///
-/// `?` turns any error into `ACTION_ERROR`, not retryable; [`ResultExt::or_retry`] and [`ResultExt::or_fail`] say
-/// more; a module's `classify` says it once for a whole error type.
+/// `?` turns any error into `ACTION_ERROR`, not retryable; [`or_retry`](crate::ResultExt::or_retry) and
+/// [`or_fail`](crate::ResultExt::or_fail) say more; a module's `classify` says it once for a whole error type.
 ///
 /// Not an `Error` itself, and never will be: `?` depends on it.
 ///

@@ -6,21 +6,26 @@ use serde_json::Value;
 
 use super::SchemaFinding;
 
+/// A finding, and for an unknown field where and which.
+pub(super) struct Found {
+    pub(super) finding: SchemaFinding,
+    pub(super) unknown_in: Option<(String, String)>,
+}
+
 /// What one error of the validator says; several findings for one that lists several fields.
-pub(super) fn explain(error: &ValidationError<'_>) -> Vec<SchemaFinding> {
+pub(super) fn explain(error: &ValidationError<'_>) -> Vec<Found> {
     let at = error.instance_path().as_str();
     explain_listed(error, at).unwrap_or_else(|| vec![finding(at, sentence(error))])
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "the other kinds concern one place each")]
-fn explain_listed(error: &ValidationError<'_>, at: &str) -> Option<Vec<SchemaFinding>> {
+fn explain_listed(error: &ValidationError<'_>, at: &str) -> Option<Vec<Found>> {
     match error.kind() {
         Kind::Required { property } => {
             Some(vec![finding(&below(at, property.as_str()?), "is missing")])
         }
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-            let unknown = |name: &String| finding(&below(at, name), "is not a known field");
-            Some(unexpected.iter().map(unknown).collect())
+            Some(unexpected.iter().map(|name| unknown(at, name)).collect())
         }
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
             Some(nearest(context, at)?.iter().flat_map(explain).collect())
@@ -149,8 +154,14 @@ fn below(at: &str, name: &str) -> String {
     format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
-fn finding(pointer: &str, message: impl Into<String>) -> SchemaFinding {
-    SchemaFinding { pointer: pointer.to_owned(), message: message.into() }
+fn unknown(at: &str, name: &str) -> Found {
+    let unknown_in = Some((at.to_owned(), name.to_owned()));
+    Found { unknown_in, ..finding(&below(at, name), "is not a known field") }
+}
+
+fn finding(pointer: &str, message: impl Into<String>) -> Found {
+    let finding = SchemaFinding { pointer: pointer.to_owned(), message: message.into() };
+    Found { finding, unknown_in: None }
 }
 
 #[cfg(test)]
@@ -206,7 +217,7 @@ mod tests {
         check(
             schema.clone(),
             json!({"kind": "card", "nmber": "4"}),
-            &["`/number` is missing", "`/nmber` is not a known field"],
+            &["`/nmber` is not a known field", "`/number` is missing"],
         );
         check(schema.clone(), json!([]), &["the value must be an object, not a list"]);
         check(
@@ -216,6 +227,28 @@ mod tests {
         );
         let optional = json!({"anyOf": [{"type": "string"}, {"type": "null"}]});
         check(optional, json!(1), &["the value must be a string or null, not a number"]);
+    }
+
+    #[test]
+    fn a_field_of_a_part_that_does_not_fit_is_not_called_unknown() {
+        let card = json!({"properties": {"kind": {"const": "card"}, "number": {"type": "string"}}});
+        let cash = json!({"properties": {"kind": {"const": "cash"}, "till": {"type": "integer"}}});
+        let schema = json!({
+            "type": "object",
+            "properties": {"a": {"type": "integer"}},
+            "oneOf": [card, cash],
+            "unevaluatedProperties": false,
+        });
+        check(
+            schema.clone(),
+            json!({"a": 1, "kind": "card", "number": 7, "x": 1}),
+            &["`/number` must be a string, not a number", "`/x` is not a known field"],
+        );
+        check(
+            schema,
+            json!({"a": 1, "kind": "card", "number": "7", "till": 1}),
+            &["`/till` is not a known field"],
+        );
     }
 
     #[test]

@@ -58,7 +58,7 @@ async fn a_wake_during_an_empty_claim_is_followed_by_one_more_claim() {
     let held = gate.clone();
     let mut first = true;
     world.store.on(move |op| match op {
-        Op::Claim(_) if std::mem::replace(&mut first, false) => Verdict::Hold(held.clone()),
+        Op::Claim if std::mem::replace(&mut first, false) => Verdict::Hold(held.clone()),
         _ => Verdict::Go,
     });
     let before = world.store.count("claim");
@@ -78,7 +78,7 @@ async fn a_wake_during_an_empty_claim_is_followed_by_one_more_claim() {
 async fn a_claim_that_fails_rests_until_the_next_wake_or_scan() {
     let world = quiet(Actions::default()).await;
     world.store.on(|op| match op {
-        Op::Claim(_) => Verdict::Fail(unavailable()),
+        Op::Claim => Verdict::Fail(unavailable()),
         _ => Verdict::Go,
     });
     let before = world.store.count("claim");

@@ -210,12 +210,14 @@ fn ended(mut run: Run, end: &End, at: Timestamp) -> Run {
         }
         End::Failed(error) => Phase::Failed { error: error.clone(), abandoned: None },
         End::Abandoned(error) => {
+            // One that is known to have happened, without an output, is kept as that: never called again.
             let given_up = |mut effect: OpenEffect| {
-                effect.state = EffectState::AbandonedUnknown;
+                if effect.state.is_unsettled() {
+                    effect.state = EffectState::AbandonedUnknown;
+                }
                 effect
             };
-            let unsettled = run.effect().filter(|effect| effect.state.is_unsettled());
-            Phase::Failed { error: error.clone(), abandoned: unsettled.cloned().map(given_up) }
+            Phase::Failed { error: error.clone(), abandoned: run.effect().cloned().map(given_up) }
         }
         End::Canceled => {
             let message = run.cancel.as_ref().map(|request| request.reason.clone());

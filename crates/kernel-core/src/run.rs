@@ -216,7 +216,8 @@ pub enum Phase {
     Failed {
         /// Why.
         error: Failure,
-        /// An effect that an operator gave up on without knowing; listed for ever.
+        /// An effect that an operator gave up on, without knowing or without its output; listed for ever, and the
+        /// run is never tried again.
         abandoned: Option<OpenEffect>,
     },
     /// Ended by request.

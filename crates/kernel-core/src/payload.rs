@@ -15,6 +15,8 @@ use serde_json::{Map, Number, Value};
 /// Levels of nesting, the value at the bottom counted: at most 127 lists and objects around a scalar. It is the
 /// limit up to which every reader that is built on `serde_json` can follow.
 pub const PAYLOAD_MAX_DEPTH: usize = 128;
+/// Levels of nesting of what the kernel itself stores around payloads: facts, results, signals.
+const STORED_MAX_DEPTH: usize = 4 * PAYLOAD_MAX_DEPTH;
 /// Bytes of an error message or panic text as it is stored.
 pub const STORED_TEXT_MAX_BYTES: usize = 8 * 1024;
 
@@ -95,6 +97,47 @@ impl Payload {
     pub fn into_value(self) -> Value {
         self.value
     }
+}
+
+/// Reads JSON text that the kernel wrote. Unlike `serde_json::from_str` it can follow a payload of full depth that
+/// stands inside a fact, a result or a wake. For stores: use it for everything that holds payloads.
+///
+/// # Errors
+/// The text is not what a kernel wrote.
+pub fn from_stored<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
+    // The reader recurses: what no kernel wrote must not exhaust the stack.
+    if nesting(text) > STORED_MAX_DEPTH {
+        return Err(serde::de::Error::custom("it is nested deeper than anything a kernel writes"));
+    }
+    let mut reader = serde_json::Deserializer::from_str(text);
+    reader.disable_recursion_limit();
+    let value = T::deserialize(&mut reader)?;
+    reader.end()?;
+    Ok(value)
+}
+
+/// The deepest nesting of brackets outside of texts.
+fn nesting(text: &str) -> usize {
+    let (mut depth, mut deepest, mut in_text, mut escaped) = (0_usize, 0, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b'[' | b'{' if !in_text => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+/// Whether a value is nested deeper than a payload may be.
+pub(crate) fn is_too_deep(value: &Value) -> bool {
+    too_deep(value, PAYLOAD_MAX_DEPTH).is_some()
 }
 
 /// Why a payload is refused, and where.

@@ -20,6 +20,15 @@ pub(super) fn claim(run: &Run, lease: Lease, now: Timestamp) -> Facts {
     }
 }
 
+/// A worker takes over from itself, wherever its lost commit has brought the run. From a worker that claimed it
+/// since, it does not: that claim has fenced the lost commit out already.
+pub(super) fn take_over(run: &Run, lease: Lease) -> Facts {
+    if run.lease().is_some_and(|held| held.owner != lease.owner) {
+        return Err(wrong_state(run, "another session holds it; its claim was a takeover too"));
+    }
+    Ok(vec![Fact::TakenOver { lease }])
+}
+
 /// Between two steps; never with an open mark.
 pub(super) fn hand_over(run: &Run, now: Timestamp) -> Facts {
     match &run.phase {

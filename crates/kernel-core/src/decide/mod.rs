@@ -425,7 +425,7 @@ pub fn decide(
 pub fn decide_row(run: &Run, input: RowInput, now: Timestamp) -> Result<Vec<Fact>, Rejection> {
     match input {
         RowInput::Claim { lease } => claim::claim(run, lease, now),
-        RowInput::TakeOver { lease } => Ok(vec![Fact::TakenOver { lease }]),
+        RowInput::TakeOver { lease } => claim::take_over(run, lease),
         RowInput::HandOver => claim::hand_over(run, now),
         RowInput::Unreadable { what } => claim::unreadable(run, &what),
         RowInput::Cancel { actor, reason } => Ok(operator::cancel(run, actor, &reason, now)),

@@ -211,3 +211,23 @@ fn any_message_can_be_stored() {
         assert_eq!(text_for_storage(&stored), stored);
     }
 }
+
+/// Covers behaviour 111.
+#[test]
+fn what_the_kernel_stores_around_a_payload_of_full_depth_is_read_back() {
+    let lists = PAYLOAD_MAX_DEPTH - 1;
+    let deep = format!("{}\"[[\\\"{{{{\"{}", "[".repeat(lists), "]".repeat(lists));
+    let output = Payload::parse(&deep).unwrap().into_value();
+    let step = crate::StepKey::from("steps.0");
+    let fact = crate::Fact::StepCompleted { step, output, by: crate::SaidBy::Action };
+    let text = serde_json::to_string(&[&fact]).unwrap();
+    assert!(
+        serde_json::from_str::<Vec<crate::Fact>>(&text).is_err(),
+        "the helper has no use any more"
+    );
+    assert_eq!(from_stored::<Vec<crate::Fact>>(&text).unwrap(), [fact]);
+
+    for text in ["[".repeat(1_000_000), format!("{}1", "[".repeat(513)), "[1] 2".to_owned()] {
+        assert!(from_stored::<Value>(&text).is_err());
+    }
+}

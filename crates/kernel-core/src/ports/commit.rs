@@ -75,7 +75,10 @@ impl Commit {
     /// A commit whose facts were applied already, since `before` was the stored row.
     #[must_use]
     pub fn of(before: Stamp, mut after: Run, facts: &[Fact]) -> Self {
-        let journaled: Vec<&Fact> = facts.iter().filter(|fact| fact.is_journaled()).collect();
+        // What an ended run absorbed did not happen: it is not journaled either.
+        let happened = usize::try_from(after.seq.saturating_sub(before.seq)).unwrap_or(usize::MAX);
+        let journaled = facts.iter().filter(|fact| fact.is_journaled());
+        let journaled: Vec<&Fact> = journaled.take(happened).collect();
         let journal = (!journaled.is_empty()).then(|| JournalText {
             seq: before.seq,
             count: journaled.len() as u64,
@@ -107,7 +110,7 @@ impl JournalEntry {
         at: Timestamp,
         facts: &str,
     ) -> Result<Self, RestoreInvalid> {
-        match serde_json::from_str(facts) {
+        match crate::payload::from_stored(facts) {
             Ok(facts) => Ok(Self { seq, generation, at, facts }),
             Err(error) => {
                 Err(RestoreInvalid { what: format!("journal row {seq} cannot be read: {error}") })
@@ -134,5 +137,36 @@ impl JournalEntry {
             let what = format!("the run has {end} recorded facts, the journal has {expected}");
             Err(RestoreInvalid { what })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{App, End, Mode, Origin, RunId, Scope, VersionId, WorkflowKey};
+
+    #[test]
+    fn what_an_ended_run_absorbs_is_not_journaled() {
+        let id = RunId::from_bytes([1; 16]);
+        let origin = Origin {
+            app: App::from("shop"),
+            scope: Scope::from("north"),
+            workflow: WorkflowKey::from("restock"),
+            version: VersionId::from_bytes([2; 16]),
+            footprint: String::new(),
+            mode: Mode::Execute,
+            event: None,
+            trigger: None,
+            occurred_at: Timestamp::default(),
+            root: id,
+            parent: None,
+            created_at: Timestamp::default(),
+        };
+        let inputs = Fact::InputsComputed { inputs: serde_json::json!({}) };
+        let ended = Fact::Ended { end: End::Canceled, at: Timestamp::default() };
+        let commit = Commit::new(&Run::new(id, origin), &[inputs.clone(), ended, inputs.clone()]);
+        assert_eq!((commit.after.seq, commit.journal.as_ref().unwrap().count), (2, 2));
+        let late = Commit::new(&commit.after, &[inputs]);
+        assert_eq!((late.after.seq, late.journal), (2, None));
     }
 }

@@ -28,13 +28,15 @@ pub trait RunStore: Send + Sync {
     /// Writes a run if its generation and revision are still those of `commit.before`.
     ///
     /// A commit that parks on a signal which exists already wakes the run in the same transaction
-    /// ([`RowInput::Wake`](crate::RowInput::Wake) with `at_once`).
+    /// ([`RowInput::Wake`](crate::RowInput::Wake) with `at_once`). A run that stays running keeps the lease that the
+    /// row has, since a renewal may have moved it after the run was read.
     ///
     /// # Errors
     /// `LeaseLost`, `Conflict`: nothing was written. `UnknownOutcome`: take the run over before anything.
     async fn run_commit(&self, commit: Commit) -> Result<Committed, StoreError>;
 
-    /// Raises a run's generation, whatever its state, so that a commit in doubt is final: done or fenced out.
+    /// Raises a run's generation, whatever its state, so that a commit in doubt is final: done or fenced out. A run
+    /// that another session holds, or that succeeded or was canceled, comes back as it is: there, it is final already.
     async fn run_take_over(&self, request: TakeOverRequest) -> Result<Option<Run>, StoreError>;
 
     /// Renews the leases of a session in one go. Changes neither generation nor revision.

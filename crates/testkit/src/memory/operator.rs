@@ -1,0 +1,255 @@
+//! What people look at.
+
+use serde_json::Value;
+use surefoot_kernel_core::{
+    App, AppHealth, AuditRow, Code, EffectRow, EffectState, EventFilter, EventId, EventRow,
+    EventStatus, Page, Phase, Run, RunDetail, RunFilter, RunId, RunRow, RunState, SessionRow,
+    SignalRow, StoreError, Timestamp,
+};
+
+use super::runs::journal_after;
+use super::state::{EventEntry, State};
+
+impl State {
+    pub(super) fn app_list(&self) -> Vec<App> {
+        let workflows = self.workflows.keys().map(|(app, _, _)| app);
+        let events = self.events.values().map(|entry| &entry.app);
+        let signals = self.signals.keys().map(|key| &key.app);
+        let sessions = self.sessions.values().map(|entry| &entry.report.app);
+        let mut apps: Vec<App> =
+            workflows.chain(events).chain(signals).chain(sessions).cloned().collect();
+        apps.sort_unstable();
+        apps.dedup();
+        apps
+    }
+
+    pub(super) fn run_list(&self, filter: &RunFilter) -> Result<Page<RunRow>, StoreError> {
+        let cursor = filter.cursor.as_deref().map(read_cursor).transpose()?;
+        let place = |run: &Run| (run.origin.created_at, run.id);
+        let mut runs: Vec<&Run> = self
+            .runs
+            .values()
+            .map(|entry| &entry.run)
+            .filter(|run| is_wanted(run, filter) && cursor.is_none_or(|at| place(run) < at))
+            .collect();
+        runs.sort_unstable_by_key(|run| std::cmp::Reverse(place(run)));
+        let (runs, next) = cut(runs, filter.limit, |run| write_cursor(place(run)));
+        let rows = runs.into_iter().map(|run| RunRow {
+            run: without_result(run),
+            version_revision: self.revision_of(run.origin.version).unwrap_or_default(),
+        });
+        Ok(Page { rows: rows.collect(), next })
+    }
+
+    pub(super) fn run_detail(&self, run: RunId, now: Timestamp) -> Option<RunDetail> {
+        let entry = self.runs.get(&run)?;
+        let origin = &entry.run.origin;
+        let version = self.versions.get(&origin.version)?;
+        let event = origin.event.and_then(|id| Some(event_row(id, self.events.get(&id)?)));
+        Some(RunDetail {
+            run: entry.run.clone(),
+            version_revision: version.stored.revision,
+            invocation: (*entry.invocation).clone(),
+            journal: journal_after(entry, 0),
+            plan: version.stored.plan.clone(),
+            event,
+            now,
+        })
+    }
+
+    pub(super) fn effect_list(&self, app: &App, limit: u32, now: Timestamp) -> Vec<EffectRow> {
+        let runs = self.runs.values().map(|entry| &entry.run);
+        let of_app = runs.filter(|run| run.origin.app == *app);
+        let mut rows: Vec<EffectRow> = of_app
+            .filter_map(|run| {
+                Some(EffectRow {
+                    run: run.id,
+                    scope: run.origin.scope.clone(),
+                    workflow: run.origin.workflow.clone(),
+                    run_state: run.state(),
+                    revision: run.revision,
+                    effect: run.effect()?.clone(),
+                    now,
+                })
+            })
+            .collect();
+        // What was given up stays listed for ever: it must not push what can still be explained off the list.
+        rows.sort_by_key(|row| {
+            let is_given_up = row.effect.state == EffectState::AbandonedUnknown;
+            (is_given_up, row.effect.since, row.run)
+        });
+        rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        rows
+    }
+
+    pub(super) fn event_list(&self, filter: &EventFilter) -> Result<Page<EventRow>, StoreError> {
+        let cursor = filter.cursor.as_deref().map(read_cursor).transpose()?;
+        let fits = |entry: &EventEntry| {
+            filter.app.as_ref().is_none_or(|app| entry.app == *app)
+                && filter.scope.as_ref().is_none_or(|scope| entry.scope == *scope)
+                && filter.kind.as_ref().is_none_or(|kind| entry.kind == *kind)
+                && filter.status.is_none_or(|status| entry.status == status)
+        };
+        let mut events: Vec<(Timestamp, EventId)> = self
+            .events
+            .iter()
+            .filter(|(_, entry)| fits(entry))
+            .map(|(id, entry)| (entry.recorded_at, *id))
+            .filter(|place| cursor.is_none_or(|at| *place < at))
+            .collect();
+        events.sort_unstable_by_key(|place| std::cmp::Reverse(*place));
+        let (events, next) = cut(events, filter.limit, |place| write_cursor(*place));
+        let rows =
+            events.into_iter().filter_map(|(_, id)| Some(event_row(id, self.events.get(&id)?)));
+        Ok(Page { rows: rows.collect(), next })
+    }
+
+    pub(super) fn signal_list(&self, app: &App, limit: u32, now: Timestamp) -> Vec<SignalRow> {
+        let unspent = self.signals.iter().filter(|(key, entry)| key.app == *app && !entry.spent);
+        let mut rows: Vec<SignalRow> = unspent
+            .map(|(key, entry)| SignalRow {
+                scope: key.scope.clone(),
+                kind: key.kind.clone(),
+                key: key.key.clone(),
+                data: entry.data.value().clone(),
+                recorded_at: entry.recorded_at,
+                now,
+            })
+            .collect();
+        rows.sort_by_key(|row| row.recorded_at);
+        rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        rows
+    }
+
+    pub(super) fn session_list(&self, app: &App, now: Timestamp) -> Vec<SessionRow> {
+        let living =
+            self.sessions.values().filter(|entry| entry.report.app == *app && !entry.report.ended);
+        let mut rows: Vec<SessionRow> = living
+            .map(|entry| SessionRow {
+                session: entry.report.session,
+                name: entry.report.name.clone(),
+                offers: entry.report.offers.clone(),
+                slots: entry.report.slots,
+                busy: entry.report.busy,
+                stuck: entry.report.stuck,
+                seen_at: entry.seen_at,
+                now,
+            })
+            .collect();
+        rows.sort_by_key(|row| std::cmp::Reverse((row.seen_at, row.session)));
+        rows
+    }
+
+    pub(super) fn app_health(&self, app: &App, now: Timestamp) -> AppHealth {
+        let runs: Vec<&Run> = self
+            .runs
+            .values()
+            .map(|entry| &entry.run)
+            .filter(|run| run.origin.app == *app)
+            .collect();
+        let events: Vec<&EventEntry> =
+            self.events.values().filter(|entry| entry.app == *app).collect();
+        let with = |status| events.iter().filter(|entry| entry.status == status).count() as u64;
+        let pending = events.iter().filter(|entry| entry.is_pending());
+        let unsettled = runs.iter().filter(|run| run.has_unsettled_effect());
+        let in_state = |state| runs.iter().filter(|run| run.state() == state).count() as u64;
+        let due_by_footprint = due_by_footprint(&runs, now);
+        AppHealth {
+            now,
+            runs: RunState::ALL.iter().map(|state| (*state, in_state(*state))).collect(),
+            oldest_due: due_by_footprint.iter().map(|(_, _, oldest)| *oldest).min(),
+            due_by_footprint,
+            unsettled_effects: unsettled.clone().count() as u64,
+            oldest_unsettled: unsettled.filter_map(|run| Some(run.effect()?.since)).min(),
+            exhausted: runs.iter().filter(|run| is_exhausted(run)).count() as u64,
+            events_pending: pending.clone().count() as u64,
+            oldest_pending_event: pending.map(|entry| entry.recorded_at).min(),
+            events_dead_lettered: with(EventStatus::DeadLettered),
+            events_unmatched: with(EventStatus::Unmatched),
+        }
+    }
+
+    pub(super) fn audit_list(&self, app: &App, limit: u32) -> Vec<AuditRow> {
+        let of_app = self.audit.iter().rev().filter(|(of, _)| of == app);
+        of_app
+            .take(usize::try_from(limit).unwrap_or(usize::MAX))
+            .map(|(_, row)| row.clone())
+            .collect()
+    }
+}
+
+fn is_wanted(run: &Run, filter: &RunFilter) -> bool {
+    let origin = &run.origin;
+    filter.app.as_ref().is_none_or(|app| origin.app == *app)
+        && filter.scope.as_ref().is_none_or(|scope| origin.scope == *scope)
+        && filter.workflow.as_ref().is_none_or(|key| origin.workflow == *key)
+        && (filter.states.is_empty() || filter.states.contains(&run.state()))
+        && filter.mode.is_none_or(|mode| origin.mode == mode)
+        && filter.since.is_none_or(|since| origin.created_at >= since)
+        && filter.event.is_none_or(|event| origin.event == Some(event))
+        && filter.parent == origin.parent.as_ref().map(|parent| parent.run)
+}
+
+fn is_exhausted(run: &Run) -> bool {
+    matches!(&run.phase, Phase::Failed { error, .. } if error.code == Code::RETRY_EXHAUSTED)
+}
+
+/// Lists never show payloads.
+fn without_result(run: &Run) -> Run {
+    let mut run = run.clone();
+    if let Phase::Succeeded { result, .. } = &mut run.phase {
+        *result = Value::Null;
+    }
+    run
+}
+
+fn due_by_footprint(runs: &[&Run], now: Timestamp) -> Vec<(String, u64, Timestamp)> {
+    let mut due: std::collections::BTreeMap<&str, (u64, Timestamp)> =
+        std::collections::BTreeMap::new();
+    for run in runs {
+        if let Some(at) = run.claimable_at().filter(|at| *at <= now) {
+            let (count, oldest) = due.entry(&run.origin.footprint).or_insert((0, at));
+            *count += 1;
+            *oldest = at.min(*oldest);
+        }
+    }
+    due.into_iter().map(|(hash, (count, oldest))| (hash.to_owned(), count, oldest)).collect()
+}
+
+fn event_row(event: EventId, entry: &EventEntry) -> EventRow {
+    EventRow {
+        event,
+        scope: entry.scope.clone(),
+        kind: entry.kind.clone(),
+        dedupe_key: entry.dedupe_key.clone(),
+        status: entry.status,
+        matched: u32::try_from(entry.deliveries.len()).unwrap_or(u32::MAX),
+        attempts: entry.attempts,
+        error: entry.error.clone(),
+        occurred_at: entry.occurred_at,
+        recorded_at: entry.recorded_at,
+        runs: entry.runs.clone(),
+    }
+}
+
+/// The first page of a list, and where the next one begins.
+fn cut<T>(mut rows: Vec<T>, limit: u32, cursor: impl Fn(&T) -> String) -> (Vec<T>, Option<String>) {
+    let limit = usize::try_from(limit.clamp(1, 1_000)).unwrap_or(1_000);
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    let next = if more { rows.last().map(cursor) } else { None };
+    (rows, next)
+}
+
+/// A place between rows, not a number of rows: what is inserted meanwhile moves nothing.
+fn write_cursor<Id: std::fmt::Display>((at, id): (Timestamp, Id)) -> String {
+    format!("{}.{id}", at.micros())
+}
+
+fn read_cursor<Id: std::str::FromStr>(text: &str) -> Result<(Timestamp, Id), StoreError> {
+    let parts = text.split_once('.');
+    let place = parts.and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
+    let place = place.map(|(at, id)| (Timestamp::from_micros(at), id));
+    place
+        .ok_or_else(|| StoreError::Refused(format!("`{text}` is not a cursor of this list").into()))
+}

@@ -1,0 +1,166 @@
+//! Claims, loads, renewals and recovery.
+
+use surefoot_kernel_core::plan::Footprint;
+use surefoot_kernel_core::{
+    App, ClaimRequest, JournalEntry, Lease, LoadRequest, Phase, Recovered, RenewRequest, Renewed,
+    RestoreInvalid, RowInput, Run, RunId, Scan, SessionReport, Stamp, Stored, TakeOverRequest,
+    Timestamp, Wait, decide_row,
+};
+
+use super::state::{JournalRow, RunEntry, SessionEntry, State};
+
+impl State {
+    pub(super) fn run_claim(&mut self, request: &ClaimRequest, now: Timestamp) -> Vec<Run> {
+        let nonce = (request.session, request.nonce);
+        let before = self.claims.get(&nonce).into_iter().flatten();
+        let held: Vec<Run> = before
+            .filter_map(|run| self.runs.get(run))
+            .map(|entry| &entry.run)
+            .filter(|run| run.lease().is_some_and(|lease| lease.owner == request.session))
+            .cloned()
+            .collect();
+        if !held.is_empty() {
+            return held;
+        }
+        let until = now.plus(request.lease);
+        let lease = Lease { owner: request.session, until, length: request.lease };
+        let claim = RowInput::Claim { lease };
+        let mut due: Vec<(Timestamp, RunId)> = self
+            .runs
+            .values()
+            .map(|entry| &entry.run)
+            .filter(|run| fits(run, request) && decide_row(run, claim.clone(), now).is_ok())
+            .filter_map(|run| Some((run.claimable_at()?, run.id)))
+            .collect();
+        due.sort_unstable();
+        due.truncate(usize::try_from(request.limit).unwrap_or(usize::MAX));
+        let claimed: Vec<Run> = due
+            .into_iter()
+            .filter_map(|(_, run)| self.row(run, claim.clone(), now).ok().flatten())
+            .collect();
+        self.claims.insert(nonce, claimed.iter().map(|run| run.id).collect());
+        claimed
+    }
+
+    pub(super) fn run_load(&self, request: LoadRequest, now: Timestamp) -> Option<Stored> {
+        let entry = self.runs.get(&request.run)?;
+        Some(Stored {
+            run: entry.run.clone(),
+            invocation: request.after.is_none().then(|| (*entry.invocation).clone()),
+            journal: journal_after(entry, request.after.unwrap_or(0)),
+            now,
+        })
+    }
+
+    pub(super) fn run_take_over(
+        &mut self,
+        request: TakeOverRequest,
+        now: Timestamp,
+    ) -> Option<Run> {
+        let until = now.plus(request.lease);
+        let lease = Lease { owner: request.session, until, length: request.lease };
+        match self.row(request.run, RowInput::TakeOver { lease }, now) {
+            Ok(run) => run,
+            // Somebody else holds it, so its generation was raised already.
+            Err(_) => self.runs.get(&request.run).map(|entry| entry.run.clone()),
+        }
+    }
+
+    pub(super) fn lease_renew(
+        &mut self,
+        request: &RenewRequest,
+        stamp: Stamp,
+        now: Timestamp,
+    ) -> Renewed {
+        let Some(entry) = self.runs.get_mut(&stamp.run) else { return Renewed::Lost };
+        let canceled = entry.run.cancel.is_some();
+        if entry.run.generation != stamp.generation {
+            return Renewed::Lost;
+        }
+        match &mut entry.run.phase {
+            Phase::Running { lease, .. } if lease.owner == request.session => {
+                lease.until = now.plus(request.lease);
+                lease.length = request.lease;
+                Renewed::Held { until: lease.until, canceled }
+            }
+            Phase::Running { .. }
+            | Phase::Queued { .. }
+            | Phase::Waiting(_)
+            | Phase::NeedsAttention(_)
+            | Phase::Succeeded { .. }
+            | Phase::Failed { .. }
+            | Phase::Canceled { .. } => Renewed::Lost,
+        }
+    }
+
+    pub(super) fn run_recover(&mut self, scan: &Scan, now: Timestamp) -> Recovered {
+        let limit = usize::try_from(scan.limit).unwrap_or(usize::MAX);
+        let of_app = |entry: &&RunEntry| entry.run.origin.app == scan.app;
+        let mut wakes: Vec<(Timestamp, RunId)> = Vec::new();
+        let mut gone: Vec<RunId> = Vec::new();
+        for entry in self.runs.values().filter(of_app) {
+            if let Some(since) = self.due_since(&entry.run, now) {
+                wakes.push((since, entry.run.id));
+            } else if decide_row(&entry.run, RowInput::LeaseGone, now).is_ok() {
+                gone.push(entry.run.id);
+            }
+        }
+        wakes.sort_unstable();
+        let more = wakes.len() > limit || gone.len() > limit;
+        let mut recovered = Recovered { more, ..Recovered::default() };
+        for (_, run) in wakes.into_iter().take(limit) {
+            if self.wake(run, now) {
+                recovered.woken.push(run);
+            }
+        }
+        for run in gone.into_iter().take(limit) {
+            if matches!(self.row(run, RowInput::LeaseGone, now), Ok(Some(_))) {
+                recovered.finalised.push(run);
+            }
+        }
+        recovered
+    }
+
+    /// Since when a waiting run should have been awake.
+    fn due_since(&self, run: &Run, now: Timestamp) -> Option<Timestamp> {
+        let Phase::Waiting(Wait { deadline, since, .. }) = &run.phase else { return None };
+        if self.signal_for(run).is_some() {
+            return Some(*since);
+        }
+        deadline.filter(|deadline| *deadline <= now)
+    }
+
+    pub(super) fn footprint_list(&self, app: &App) -> Vec<Footprint> {
+        let live = self.runs.values().map(|entry| &entry.run);
+        let live = live.filter(|run| run.origin.app == *app && !run.state().is_terminal());
+        let mut footprints: Vec<Footprint> = Vec::new();
+        for run in live {
+            if let Some(version) = self.versions.get(&run.origin.version)
+                && !footprints.contains(&version.stored.footprint)
+            {
+                footprints.push(version.stored.footprint.clone());
+            }
+        }
+        footprints
+    }
+
+    pub(super) fn session_report(&mut self, report: SessionReport, now: Timestamp) {
+        self.sessions.insert(report.session, SessionEntry { report, seen_at: now });
+    }
+}
+
+fn fits(run: &Run, request: &ClaimRequest) -> bool {
+    let origin = &run.origin;
+    origin.app == request.app
+        && origin.mode == request.mode
+        && request.footprints.contains(&origin.footprint)
+}
+
+pub(super) fn journal_after(
+    entry: &RunEntry,
+    after: u64,
+) -> Result<Vec<JournalEntry>, RestoreInvalid> {
+    let read = |row: &JournalRow| JournalEntry::read(row.seq, row.generation, row.at, &row.facts);
+    let later = |row: &&JournalRow| row.seq.saturating_add(row.count) > after;
+    entry.journal.iter().filter(later).map(read).collect()
+}

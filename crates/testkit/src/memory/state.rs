@@ -1,0 +1,250 @@
+//! What the store holds: plain tables, and the ways in which a run's row is written.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::Value;
+use surefoot_kernel_core::payload::Payload;
+use surefoot_kernel_core::{
+    Activation, App, AuditRow, Commit, Committed, Dependency, EventId, EventStatus, Invocation,
+    Phase, Receipt, Rejection, RowInput, Run, RunId, Scope, SessionId, SessionReport, StoreError,
+    StoredVersion, Timestamp, VersionId, Wait, Wake, WorkflowKey, apply, decide_row,
+};
+
+/// All tables. A transaction works on a copy of them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct State {
+    pub(super) runs: BTreeMap<RunId, RunEntry>,
+    pub(super) events: BTreeMap<EventId, EventEntry>,
+    pub(super) dedupe: BTreeMap<DedupeKey, EventId>,
+    pub(super) versions: BTreeMap<VersionId, VersionEntry>,
+    pub(super) workflows: BTreeMap<WorkflowId, WorkflowEntry>,
+    pub(super) signals: BTreeMap<SignalKey, SignalEntry>,
+    pub(super) sessions: BTreeMap<SessionId, SessionEntry>,
+    pub(super) claims: BTreeMap<(SessionId, u64), Vec<RunId>>,
+    pub(super) audit: Vec<(App, AuditRow)>,
+    /// The application's own table.
+    pub(super) table: BTreeMap<String, String>,
+    /// Events whose dispatch fails until they are mended.
+    pub(super) broken: BTreeSet<EventId>,
+}
+
+/// Owner, boundary, type and key of an event.
+pub(super) type DedupeKey = (App, Scope, String, String);
+/// Owner, boundary and key of a workflow.
+pub(super) type WorkflowId = (App, Scope, WorkflowKey);
+
+#[derive(Debug, Clone)]
+pub(super) struct RunEntry {
+    pub(super) run: Run,
+    pub(super) invocation: Arc<Invocation>,
+    pub(super) journal: Vec<JournalRow>,
+    /// The signal that ended the open step's last wait.
+    pub(super) woken_by: Option<SignalKey>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct JournalRow {
+    pub(super) seq: u64,
+    pub(super) count: u64,
+    pub(super) generation: u64,
+    pub(super) at: Timestamp,
+    pub(super) facts: Arc<str>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct EventEntry {
+    pub(super) app: App,
+    pub(super) scope: Scope,
+    pub(super) kind: String,
+    pub(super) data: Arc<Payload>,
+    pub(super) context: Arc<Payload>,
+    pub(super) payload_hash: String,
+    pub(super) authorization: Option<Value>,
+    pub(super) dedupe_key: Option<String>,
+    pub(super) occurred_at: Timestamp,
+    pub(super) recorded_at: Timestamp,
+    /// What matched when it was recorded.
+    pub(super) deliveries: Vec<Delivery>,
+    pub(super) runs: Vec<RunId>,
+    pub(super) status: EventStatus,
+    pub(super) attempts: u32,
+    pub(super) error: Option<String>,
+    /// Not dispatched before.
+    pub(super) due_at: Timestamp,
+}
+
+/// One run that an event starts.
+#[derive(Debug, Clone)]
+pub(super) struct Delivery {
+    pub(super) workflow: WorkflowKey,
+    pub(super) activation: Activation,
+    pub(super) version: VersionId,
+    pub(super) authorization: Option<Value>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct VersionEntry {
+    /// Its `active` is filled in when it is read.
+    pub(super) stored: Arc<StoredVersion>,
+    pub(super) footprint: String,
+    pub(super) activations: Vec<Activation>,
+    pub(super) authorization: Option<Value>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct WorkflowEntry {
+    pub(super) active: Option<VersionId>,
+    /// By revision, from 1.
+    pub(super) versions: Vec<VersionId>,
+    /// Of the active version.
+    pub(super) activations: Vec<Activation>,
+    /// Activation keys that an operator disabled: kept whatever is published.
+    pub(super) disabled: BTreeSet<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SignalKey {
+    pub(super) app: App,
+    /// None is app-wide.
+    pub(super) scope: Option<Scope>,
+    pub(super) kind: String,
+    pub(super) key: String,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct SignalEntry {
+    pub(super) data: Arc<Payload>,
+    pub(super) recorded_at: Timestamp,
+    /// Whether a run recorded an outcome on it.
+    pub(super) spent: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct SessionEntry {
+    pub(super) report: SessionReport,
+    pub(super) seen_at: Timestamp,
+}
+
+impl SignalKey {
+    /// The key of the signal that ends a run's wait.
+    pub(super) fn of(run: &Run, on: &Dependency) -> Self {
+        let origin = &run.origin;
+        Self {
+            app: origin.app.clone(),
+            scope: (!on.is_app_wide()).then(|| origin.scope.clone()),
+            kind: on.kind().to_owned(),
+            key: on.key().to_owned(),
+        }
+    }
+}
+
+impl State {
+    /// The signal that a run waits for, and the wake that it is if it exists.
+    pub(super) fn signal_for(&self, run: &Run) -> Option<(SignalKey, Wake)> {
+        let Phase::Waiting(Wait { on: Some(on), .. }) = &run.phase else { return None };
+        let key = SignalKey::of(run, on);
+        let signal = self.signals.get(&key)?;
+        Some((key, Wake::Signal(signal.data.value().clone())))
+    }
+
+    /// Writes a run as a caller decided it.
+    pub(super) fn commit(
+        &mut self,
+        commit: &Commit,
+        now: Timestamp,
+    ) -> Result<Committed, StoreError> {
+        let run = commit.before.run;
+        let entry = self.runs.get(&run).ok_or(StoreError::LeaseLost)?;
+        commit.before.check(&entry.run)?;
+        let mut commit = commit.clone();
+        // A renewal since the run was read is not a write of the run: the commit must not undo it.
+        if let (Phase::Running { lease: stored, .. }, Phase::Running { lease, .. }) =
+            (&entry.run.phase, &mut commit.after.phase)
+        {
+            *lease = stored.clone();
+        }
+        let mut stored = self.write(&commit, now);
+        if let Some((key, wake)) = self.signal_for(&stored) {
+            let input = RowInput::Wake { wake, at_once: true };
+            if let (Ok(facts), Some(entry)) =
+                (decide_row(&stored, input, now), self.runs.get_mut(&run))
+            {
+                stored = facts.iter().fold(stored, apply);
+                entry.run = stored.clone();
+                entry.woken_by = Some(key);
+            }
+        }
+        Ok(Committed { receipt: Receipt::attest(&stored), run: stored, now })
+    }
+
+    /// Writes what the core decides on a row alone.
+    pub(super) fn row(
+        &mut self,
+        run: RunId,
+        input: RowInput,
+        now: Timestamp,
+    ) -> Result<Option<Run>, Rejection> {
+        let Some(entry) = self.runs.get(&run) else { return Ok(None) };
+        let facts = decide_row(&entry.run, input, now)?;
+        let commit = Commit::new(&entry.run, &facts);
+        Ok(Some(self.write(&commit, now)))
+    }
+
+    /// Wakes a waiting run, if it is still one: by its signal if that exists, else by its deadline.
+    pub(super) fn wake(&mut self, run: RunId, now: Timestamp) -> bool {
+        let Some(entry) = self.runs.get(&run) else { return false };
+        let (key, wake) = match self.signal_for(&entry.run) {
+            Some((key, wake)) => (Some(key), wake),
+            None => (None, Wake::Deadline),
+        };
+        let woken =
+            matches!(self.row(run, RowInput::Wake { wake, at_once: false }, now), Ok(Some(_)));
+        if let (true, Some(entry)) = (woken, self.runs.get_mut(&run)) {
+            entry.woken_by = key;
+        }
+        woken
+    }
+
+    /// Row, journal, audit and spent signal of one write.
+    fn write(&mut self, commit: &Commit, now: Timestamp) -> Run {
+        let after = commit.after.clone();
+        let Some(entry) = self.runs.get_mut(&after.id) else { return after };
+        if let Some(journal) = &commit.journal {
+            entry.journal.push(JournalRow {
+                seq: journal.seq,
+                count: journal.count,
+                generation: after.generation,
+                at: now,
+                facts: journal.facts.as_str().into(),
+            });
+        }
+        if let Some(key) = entry.woken_by.take_if(|_| !is_open(&entry.run, &after))
+            && let Some(signal) = self.signals.get_mut(&key)
+        {
+            signal.spent = true;
+        }
+        entry.run = after.clone();
+        if let Some(audit) = &commit.audit {
+            let row = AuditRow {
+                at: now,
+                actor: audit.actor.clone(),
+                verb: audit.verb.clone(),
+                reason: audit.reason.clone(),
+                run: Some(after.id),
+                version: None,
+                details: audit.details.clone(),
+            };
+            self.audit.push((after.origin.app.clone(), row));
+        }
+        after
+    }
+}
+
+/// Whether the step whose wait ended has no outcome yet: it is still resuming, or waits again.
+fn is_open(before: &Run, after: &Run) -> bool {
+    let Some(resumed) = &before.resume else { return true };
+    let resumes = after.resume.as_ref().is_some_and(|resume| resume.step == resumed.step);
+    let waits = matches!(&after.phase, Phase::Waiting(wait) if wait.step == resumed.step);
+    resumes || waits
+}

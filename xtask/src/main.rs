@@ -1,1 +1,61 @@
-fn main() {}
+//! Developer tasks, run as `cargo xtask COMMAND`. Each command has a file of its own name.
+
+mod check;
+mod failure;
+mod mutants;
+mod process;
+mod test;
+mod tidy;
+mod tools;
+mod workspace;
+
+use std::process::ExitCode;
+
+use failure::Failure;
+
+const HELP: &str = "\
+Developer tasks of Surefoot.
+
+Usage: cargo xtask COMMAND [OPTIONS]
+
+  test      every test: unit, integration and doc tests
+  tidy      the architecture checks alone
+  check     format, lints, docs, licences, architecture: all that CI asks besides the tests
+  ci        check, then test
+  mutants   mutate the core and see whether its tests notice (takes long)
+
+`cargo xtask COMMAND --help` tells the options of one command.
+What a command needs and the machine lacks is installed under target/tools.";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(arguments: &[String]) -> Result<(), Failure> {
+    let Some((command, rest)) = arguments.split_first() else {
+        println!("{HELP}");
+        return Ok(());
+    };
+    match command.as_str() {
+        "test" => test::run(rest),
+        "tidy" => tidy::run(rest),
+        "check" => check::run(rest),
+        "ci" => {
+            check::run(rest)?;
+            test::run(rest)
+        }
+        "mutants" => mutants::run(rest),
+        "help" | "-h" | "--help" => {
+            println!("{HELP}");
+            Ok(())
+        }
+        other => Err(Failure::usage(format!("there is no command `{other}`"), HELP)),
+    }
+}

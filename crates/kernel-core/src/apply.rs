@@ -1,8 +1,8 @@
 //! How facts change a run. The only place that does.
 
 use crate::{
-    Attention, EffectState, End, Fact, OpenEffect, Phase, ReleaseReason, Resume, Run, StepDeadline,
-    StepKey, Timestamp, Todo, Wait,
+    Attention, EffectState, End, Fact, Failure, Lease, OpenEffect, Phase, ReleaseReason, Resume,
+    Run, StepDeadline, StepKey, Timestamp, Todo, Wait, Wake,
 };
 
 /// The only function that changes a run. Total: a fact that does not fit leaves the run as it is, and succeeded
@@ -25,18 +25,7 @@ pub fn apply(mut run: Run, fact: &Fact) -> Run {
         Fact::NothingHappened { .. } => explained(run),
         Fact::StepCompleted { .. } => progressed(step_over(explained(run))),
         Fact::OutputRefused { step, action, error, evidence, at } => {
-            let since = run.effect().map_or(*at, |effect| effect.since);
-            run.phase = Phase::NeedsAttention(Attention {
-                error: error.clone(),
-                effect: Some(OpenEffect {
-                    step: step.clone(),
-                    action: action.clone(),
-                    state: EffectState::Succeeded,
-                    since,
-                    evidence: Some(evidence.clone()),
-                }),
-            });
-            step_over(run)
+            output_refused(run, (step, action), error, evidence, *at)
         }
         Fact::StepFailed { .. } => step_over(explained(run)),
         Fact::DeadlineSet { step, at } => {
@@ -56,31 +45,10 @@ pub fn apply(mut run: Run, fact: &Fact) -> Run {
             run.failures = 0;
             requeue(run, Timestamp::default())
         }
-        Fact::Retried => {
-            run.failures = 0;
-            run.step_attempt = 0;
-            run.ended_at = None;
-            run.last_failure = None;
-            requeue(run, Timestamp::default())
-        }
+        Fact::Retried => retried(run),
         Fact::Ended { end, at } => ended(run, end, *at),
-        Fact::Claimed { lease, at } => {
-            run.generation += 1;
-            run.attempt += 1;
-            run.failures = run.failures.saturating_add(1);
-            run.step_attempt = run.step_attempt.saturating_add(1);
-            run.started_at.get_or_insert(*at);
-            let todo = todo_of(&run);
-            run.phase = Phase::Running { lease: lease.clone(), todo };
-            run
-        }
-        Fact::TakenOver { lease } => {
-            run.generation += 1;
-            if let Phase::Running { lease: held, .. } = &mut run.phase {
-                *held = lease.clone();
-            }
-            run
-        }
+        Fact::Claimed { lease, at } => claimed(run, lease, *at),
+        Fact::TakenOver { lease } => taken_over(run, lease),
         Fact::FenceRaised => {
             run.generation += 1;
             run
@@ -88,27 +56,10 @@ pub fn apply(mut run: Run, fact: &Fact) -> Run {
         Fact::Released { ready_at, why } => released(run, *ready_at, why),
         Fact::Requeued { ready_at } => requeue(run, *ready_at),
         Fact::Parked { step, on, deadline, spins, at } => {
-            run.phase = Phase::Waiting(Wait {
-                step: step.clone(),
-                on: on.clone(),
-                deadline: *deadline,
-                since: *at,
-                spins: *spins,
-            });
-            run.resume = None;
-            not_counted(run)
+            let (step, on) = (step.clone(), on.clone());
+            park(run, Wait { step, on, deadline: *deadline, since: *at, spins: *spins })
         }
-        Fact::Woken { wake, ready_at, at_once } => {
-            let Phase::Waiting(wait) = &run.phase else { return run };
-            let spins = match (at_once, wake) {
-                (true, _) => wait.spins.saturating_add(1),
-                (false, crate::Wake::Deadline) => wait.spins,
-                (false, crate::Wake::Signal(_)) => 0,
-            };
-            run.resume = Some(Resume { step: wait.step.clone(), wake: wake.clone(), spins });
-            run.phase = Phase::Queued { ready_at: *ready_at, todo: Todo::Steps };
-            run
-        }
+        Fact::Woken { wake, ready_at, at_once } => woken(run, wake, *ready_at, *at_once),
     }
 }
 
@@ -151,6 +102,25 @@ fn outcome_unknown(mut run: Run, evidence: Option<&String>) -> Run {
     run
 }
 
+/// The effect happened; only its output is missing.
+fn output_refused(
+    mut run: Run,
+    (step, action): (&StepKey, &str),
+    error: &Failure,
+    evidence: &str,
+    at: Timestamp,
+) -> Run {
+    let effect = OpenEffect {
+        step: step.clone(),
+        action: action.to_owned(),
+        state: EffectState::Succeeded,
+        since: run.effect().map_or(at, |effect| effect.since),
+        evidence: Some(evidence.to_owned()),
+    };
+    run.phase = Phase::NeedsAttention(Attention { error: error.clone(), effect: Some(effect) });
+    step_over(run)
+}
+
 /// The effect is explained: nothing is open any more, and a run that stood in attention for it is queued.
 fn explained(mut run: Run) -> Run {
     match &mut run.phase {
@@ -177,6 +147,52 @@ fn todo_of(run: &Run) -> Todo {
 fn requeue(mut run: Run, ready_at: Timestamp) -> Run {
     let todo = todo_of(&run);
     run.phase = Phase::Queued { ready_at, todo };
+    run
+}
+
+fn retried(mut run: Run) -> Run {
+    run.failures = 0;
+    run.step_attempt = 0;
+    run.ended_at = None;
+    run.last_failure = None;
+    requeue(run, Timestamp::default())
+}
+
+/// Counted before it runs: an execution that kills its process has been counted.
+fn claimed(mut run: Run, lease: &Lease, at: Timestamp) -> Run {
+    run.generation += 1;
+    run.attempt += 1;
+    run.failures = run.failures.saturating_add(1);
+    run.step_attempt = run.step_attempt.saturating_add(1);
+    run.started_at.get_or_insert(at);
+    let todo = todo_of(&run);
+    run.phase = Phase::Running { lease: lease.clone(), todo };
+    run
+}
+
+fn taken_over(mut run: Run, lease: &Lease) -> Run {
+    run.generation += 1;
+    if let Phase::Running { lease: held, .. } = &mut run.phase {
+        *held = lease.clone();
+    }
+    run
+}
+
+fn park(mut run: Run, wait: Wait) -> Run {
+    run.phase = Phase::Waiting(wait);
+    run.resume = None;
+    not_counted(run)
+}
+
+fn woken(mut run: Run, wake: &Wake, ready_at: Timestamp, at_once: bool) -> Run {
+    let Phase::Waiting(wait) = &run.phase else { return run };
+    let spins = match (at_once, wake) {
+        (true, _) => wait.spins.saturating_add(1),
+        (false, Wake::Deadline) => wait.spins,
+        (false, Wake::Signal(_)) => 0,
+    };
+    run.resume = Some(Resume { step: wait.step.clone(), wake: wake.clone(), spins });
+    run.phase = Phase::Queued { ready_at, todo: Todo::Steps };
     run
 }
 
@@ -210,14 +226,14 @@ fn ended(mut run: Run, end: &End, at: Timestamp) -> Run {
         }
         End::Failed(error) => Phase::Failed { error: error.clone(), abandoned: None },
         End::Abandoned(error) => {
-            // One that is known to have happened, without an output, is kept as that: never called again.
-            let given_up = |mut effect: OpenEffect| {
+            // Kept whatever is known of it: a retry would repeat it.
+            let abandoned = run.effect().cloned().map(|mut effect| {
                 if effect.state.is_unsettled() {
                     effect.state = EffectState::AbandonedUnknown;
                 }
                 effect
-            };
-            Phase::Failed { error: error.clone(), abandoned: run.effect().cloned().map(given_up) }
+            });
+            Phase::Failed { error: error.clone(), abandoned }
         }
         End::Canceled => {
             let message = run.cancel.as_ref().map(|request| request.reason.clone());

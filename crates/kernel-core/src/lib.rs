@@ -17,6 +17,8 @@ pub mod expr;
 mod fact;
 mod id;
 mod interpreter;
+#[cfg(feature = "proptest")]
+pub mod model;
 pub mod payload;
 pub mod plan;
 mod ports;

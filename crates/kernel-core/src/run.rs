@@ -216,8 +216,7 @@ pub enum Phase {
     Failed {
         /// Why.
         error: Failure,
-        /// An effect that an operator gave up on, without knowing or without its output; listed for ever, and the
-        /// run is never tried again.
+        /// The effect that was open when an operator gave the run up; listed for ever.
         abandoned: Option<OpenEffect>,
     },
     /// Ended by request.

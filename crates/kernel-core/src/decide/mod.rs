@@ -380,6 +380,16 @@ pub enum Rejection {
         /// Whose effect.
         step: StepKey,
     },
+    /// The run was given up with an open effect, which another attempt could repeat.
+    #[error(
+        "run {run} was abandoned with the effect of step `{step}` open, and a retry could repeat it: start a new run"
+    )]
+    GivenUp {
+        /// Which run.
+        run: RunId,
+        /// Whose effect.
+        step: StepKey,
+    },
     /// Only an output can help.
     #[error(
         "the effect of step `{step}` of run {run} did happen: supply its output with `--succeeded`"
@@ -418,7 +428,8 @@ pub fn decide(
 }
 
 /// Decides what needs neither plan nor position: claims, wakes, cancel, operator verbs. Stores and operators use
-/// it on the row; [`decide`] does the same for a run that a worker holds. The facts are committed at once.
+/// it on the row; [`decide`] does the same for a run that a worker holds. The facts are committed at once; no facts
+/// mean that nothing is written.
 ///
 /// # Errors
 /// [`Rejection`] if the run is not where the input needs it.

@@ -77,9 +77,8 @@ pub(super) fn ask_reconcile(run: &Run, step: &StepKey, now: Timestamp) -> Facts 
 /// Tries a failed run again; outcomes and effect keys stay.
 pub(super) fn retry(run: &Run, now: Timestamp) -> Facts {
     match &run.phase {
-        // Its step would be called again, although its effect happened or may have happened.
-        Phase::Failed { abandoned: Some(_), .. } => {
-            Err(wrong_state(run, "it was given up with an effect that must not be repeated"))
+        Phase::Failed { abandoned: Some(effect), .. } => {
+            Err(Rejection::GivenUp { run: run.id, step: effect.step.clone() })
         }
         Phase::NeedsAttention(Attention { effect: Some(effect), .. }) => {
             let (id, step) = (run.id, effect.step.clone());

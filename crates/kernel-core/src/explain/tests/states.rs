@@ -372,12 +372,15 @@ fn a_run_given_up_without_its_output_is_never_tried_again() {
     story.answer("steps.0", Answer::OutputRefused { error, evidence: "{}".to_owned() });
     story.row(RowInput::Abandon { accept_unknown: false, unclaimable: false });
     assert!(!story.row(RowInput::Retry));
-    check(&story, expect![[r#"
+    check(
+        &story,
+        expect![[r#"
         Failed at step `steps.0` (`pay`) with ABANDONED: an operator gave the run up
         - ended: it has ended: nothing moves it any more
         steps.0 pay failed effect=succeeded attempt=1 error=ABANDONED
         happened: steps.0 pay: it happened; its output could not be kept
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

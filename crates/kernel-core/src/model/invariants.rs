@@ -1,0 +1,124 @@
+//! What must hold after every step of every script.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    Attention, CancelRequest, Fact, Failure, JournalEntry, OpenEffect, Phase, Run, StepDeadline,
+    StepKey, Todo, apply,
+};
+
+/// A property does not hold.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Violation(pub String);
+
+/// What of a run the journal alone decides: everything but scheduling.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JournaledView {
+    seq: u64,
+    cancel: Option<CancelRequest>,
+    deadline: Option<StepDeadline>,
+    stands: Stands,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Stands {
+    Live(Option<OpenEffect>),
+    Attention(Failure, Option<OpenEffect>),
+    Ended(Phase),
+}
+
+/// What of a run the journal alone decides: everything but scheduling. Folding [`apply`] over a run's journal, from
+/// a new run on, must give the stored row's view.
+#[must_use]
+pub fn journaled_view(run: &Run) -> JournaledView {
+    let stands = match &run.phase {
+        Phase::Queued { todo, .. } | Phase::Running { todo, .. } => Stands::Live(match todo {
+            Todo::Steps => None,
+            Todo::Reconcile(effect) => Some(effect.clone()),
+        }),
+        Phase::Waiting(_) => Stands::Live(None),
+        Phase::NeedsAttention(Attention { error, effect }) => {
+            Stands::Attention(error.clone(), effect.clone())
+        }
+        Phase::Succeeded { .. } | Phase::Failed { .. } | Phase::Canceled { .. } => {
+            Stands::Ended(run.phase.clone())
+        }
+    };
+    JournaledView {
+        seq: run.seq,
+        cancel: run.cancel.clone(),
+        deadline: run.deadline.clone(),
+        stands,
+    }
+}
+
+/// Checks a stored row against its journal and the rules that need no history.
+pub(super) fn check(run: &Run, journal: &[JournalEntry], attempts: u32) -> Result<(), Violation> {
+    has_wake_source(run)?;
+    honours_cancel(run)?;
+    ended_explained(run)?;
+    fold_gives_row(run, journal)?;
+    outcomes_once(journal)?;
+    if run.failures > attempts.max(crate::RUN_MAX_CONSECUTIVE_FAILURES) + 1 {
+        return Err(Violation(format!("{} bad executions in a row", run.failures)));
+    }
+    Ok(())
+}
+
+/// Every live run has a wake source. (The world checks that a run never waits on a signal that exists.)
+pub(super) fn has_wake_source(run: &Run) -> Result<(), Violation> {
+    match &run.phase {
+        Phase::Waiting(wait) if wait.on.is_none() && wait.deadline.is_none() => {
+            Err(Violation("a run waits for nothing".to_owned()))
+        }
+        Phase::Waiting(_)
+        | Phase::Queued { .. }
+        | Phase::Running { .. }
+        | Phase::NeedsAttention(_)
+        | Phase::Succeeded { .. }
+        | Phase::Failed { .. }
+        | Phase::Canceled { .. } => Ok(()),
+    }
+}
+
+/// Never waiting or queued with cancel requested, except queued to reconcile.
+fn honours_cancel(run: &Run) -> Result<(), Violation> {
+    let idle = matches!(run.phase, Phase::Waiting(_) | Phase::Queued { todo: Todo::Steps, .. });
+    if run.cancel.is_some() && idle {
+        return Err(Violation(format!("{} with cancel requested", run.state())));
+    }
+    Ok(())
+}
+
+/// No run ends on an unexplained effect; what an operator abandoned stays listed as such.
+fn ended_explained(run: &Run) -> Result<(), Violation> {
+    if run.state().is_terminal() && run.has_unsettled_effect() {
+        return Err(Violation("the run ended on an unexplained effect".to_owned()));
+    }
+    Ok(())
+}
+
+fn fold_gives_row(run: &Run, journal: &[JournalEntry]) -> Result<(), Violation> {
+    let new = Run::new(run.id, (*run.origin).clone());
+    let folded = journal.iter().flat_map(|entry| &entry.facts).fold(new, apply);
+    let (folded, stored) = (journaled_view(&folded), journaled_view(run));
+    if folded == stored {
+        Ok(())
+    } else {
+        Err(Violation(format!("the journal folds to {folded:#?}, the row is {stored:#?}")))
+    }
+}
+
+/// An outcome is recorded at most once per step.
+fn outcomes_once(journal: &[JournalEntry]) -> Result<(), Violation> {
+    let mut seen: BTreeSet<&StepKey> = BTreeSet::new();
+    for fact in journal.iter().flat_map(|entry| &entry.facts) {
+        if let Fact::StepCompleted { step, .. } = fact
+            && !seen.insert(step)
+        {
+            return Err(Violation(format!("two outcomes of `{step}`")));
+        }
+    }
+    Ok(())
+}

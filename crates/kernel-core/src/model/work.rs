@@ -1,0 +1,342 @@
+//! What the model's workers and operators do, and what really happens then.
+
+use serde_json::json;
+
+use super::invariants::Violation;
+use super::world::{Checked, LEASE, Verb, Worker, World};
+use crate::plan::{Plan, StepKind};
+use crate::{
+    Answer, Call, Code, Command, Commit, Decision, Dependency, Durability, EffectClass, EffectKey,
+    Failure, Fenced, Held, Input, Micros, Next, Phase, Prepared, Receipt, ReconcileAnswer,
+    Rejection, RowInput, Todo, Verdict, decide,
+};
+
+impl World {
+    /// The worker of a slot does its next thing.
+    pub(super) fn work(&mut self, slot: usize, choice: u8) -> Checked {
+        let Some(mut worker) = self.workers.get_mut(slot).and_then(Option::take) else {
+            return Ok(());
+        };
+        let input = match worker.command.take() {
+            None => Input::Advance,
+            Some(command) => {
+                called_in_order(&worker, &command)?;
+                match self.carry_out(&worker, &command, choice)? {
+                    Some(input) => input,
+                    // The worker died in the middle of it.
+                    None => return Ok(()),
+                }
+            }
+        };
+        self.decided(slot, worker, input)
+    }
+
+    /// Decides and settles; on a conflict reloads and decides again, without calling anything again.
+    fn decided(&mut self, slot: usize, worker: Worker, input: Input) -> Checked {
+        let decision = match decide(&worker.held, &self.plan, input.clone(), self.now) {
+            Ok(decision) => decision,
+            Err(rejection) => return Err(unexpected(&rejection)),
+        };
+        let transacted = if let Input::Answer { step, answer: Answer::Succeeded { .. } } = &input {
+            (class_of(&worker.held, &self.plan) == Some(EffectClass::Transactional)).then_some(step)
+        } else {
+            None
+        };
+        match self.settle(slot, worker, decision)? {
+            Settled::Done => {
+                if let Some(step) = transacted {
+                    *self.rows.entry(step.clone()).or_default() += 1;
+                }
+                Ok(())
+            }
+            Settled::NotWritten => Ok(()),
+            Settled::Conflict => {
+                self.begin(slot)?;
+                let again = self.workers.get_mut(slot).and_then(Option::take);
+                match again {
+                    Some(worker) if matches!(worker.held.run.phase, Phase::Running { .. }) => {
+                        // A pure answer belongs to facts that were dropped with it; the rest is asked again.
+                        let known = decide(&worker.held, &self.plan, input.clone(), self.now);
+                        if known.is_ok() {
+                            self.decided(slot, worker, input)
+                        } else {
+                            self.set_worker(slot, Some(worker));
+                            Ok(())
+                        }
+                    }
+                    _ => Ok(()),
+                }
+            }
+        }
+    }
+
+    fn settle(
+        &mut self,
+        slot: usize,
+        mut worker: Worker,
+        decision: Decision,
+    ) -> Result<Settled, Violation> {
+        let applied = worker.held.apply(&self.plan, &decision.facts);
+        worker.held = applied.map_err(|error| Violation(error.to_string()))?;
+        worker.pending.extend(decision.facts);
+        if decision.durability == Durability::Lazy {
+            let opened = decision.command.open(&worker.receipt);
+            worker.command = opened.map_err(|error| Violation(error.to_string()))?;
+            self.set_worker(slot, Some(worker));
+            return Ok(Settled::Done);
+        }
+        let before = worker.base;
+        let facts = std::mem::take(&mut worker.pending);
+        if !facts.is_empty() {
+            let commit = Commit::of(before, worker.held.run.clone(), &facts);
+            if let Some(landed) = worker.doubt.take() {
+                return self.in_doubt(slot, commit, landed);
+            }
+            match self.commit(commit) {
+                Ok(()) => {}
+                Err(Fenced::LeaseLost) => return Ok(Settled::NotWritten),
+                Err(Fenced::Conflict) => return Ok(Settled::Conflict),
+            }
+            worker.held.run = self.stored.clone();
+            worker.base = self.stored.stamp();
+            worker.receipt = Receipt::attest(&self.stored);
+        }
+        self.same_after_restart(&worker)?;
+        let opened = decision.command.open(&worker.receipt);
+        worker.command = opened.map_err(|error| Violation(error.to_string()))?;
+        if matches!(worker.held.run.phase, Phase::Running { .. }) {
+            self.set_worker(slot, Some(worker));
+        }
+        Ok(Settled::Done)
+    }
+
+    /// A worker that loads the run now stands exactly where this one does.
+    fn same_after_restart(&self, worker: &Worker) -> Checked {
+        if worker.base != self.stored.stamp() {
+            return Ok(());
+        }
+        let Held { cursor, .. } = self.load()?;
+        if cursor == worker.held.cursor {
+            Ok(())
+        } else {
+            Err(Violation("a restored run stands elsewhere".to_owned()))
+        }
+    }
+
+    /// Nobody knows whether the commit happened: the worker takes the run over from itself.
+    fn in_doubt(
+        &mut self,
+        slot: usize,
+        commit: Commit,
+        landed: bool,
+    ) -> Result<Settled, Violation> {
+        let written = landed && self.commit(commit).is_ok();
+        self.row(RowInput::TakeOver { lease: self.lease(slot) })?;
+        if matches!(self.stored.phase, Phase::Running { .. }) {
+            self.begin(slot)?;
+        }
+        Ok(if written { Settled::Done } else { Settled::NotWritten })
+    }
+
+    /// Makes a command happen in the world. `None`: the worker died in the middle of it.
+    fn carry_out(
+        &mut self,
+        worker: &Worker,
+        command: &Command,
+        choice: u8,
+    ) -> Result<Option<Input>, Violation> {
+        Ok(match command {
+            Command::Prepare(call) => {
+                let result = match choice % 16 {
+                    0 => Prepared::Stopped(failed(Code::FORBIDDEN, false)),
+                    1 => Prepared::Stopped(failed("BUSY".into(), true)),
+                    2 => Prepared::Stopped(Answer::Waiting { on: waits(choice) }),
+                    _ => Prepared::Ready,
+                };
+                Some(Input::Prepared { step: call.step.clone(), result })
+            }
+            Command::Call(call) if call.class == EffectClass::Ambiguous => {
+                let answer = self.ambiguous(worker, call, choice)?;
+                answer.map(|answer| Input::Answer { step: call.step.clone(), answer })
+            }
+            Command::Call(call) | Command::Transact(call) => {
+                let answer = plain(call, choice);
+                answer.map(|answer| Input::Answer { step: call.step.clone(), answer })
+            }
+            Command::Reconcile(call) => {
+                let answer = self.provider_says(&call.effect_key, choice);
+                Some(Input::Reconciled { step: call.step.clone(), answer })
+            }
+        })
+    }
+
+    /// The call that must never be repeated while its last one is unexplained.
+    fn ambiguous(
+        &mut self,
+        worker: &Worker,
+        call: &Call,
+        choice: u8,
+    ) -> Result<Option<Answer>, Violation> {
+        let until = worker.held.run.lease().map_or(self.now, |lease| lease.until);
+        let last_fifth = Micros::new(LEASE.get() / 5);
+        if self.now.plus(last_fifth) >= until {
+            return Ok(Some(Answer::NotCalled));
+        }
+        if !self.provider.unexplained.insert(call.step.clone()) {
+            let text = format!("`{}` is called again, its last call is unexplained", call.step);
+            return Err(Violation(text));
+        }
+        let key = &call.effect_key;
+        if *key != worker.held.run.effect_key(&call.step) {
+            return Err(Violation("the effect key changed".to_owned()));
+        }
+        if self.provider.refuses.contains(key) {
+            return Ok(Some(failed("REFUSED".into(), false)));
+        }
+        let unknown = || Answer::Unknown { message: "no answer".to_owned(), evidence: None };
+        Ok(match choice % 12 {
+            0..=3 => {
+                self.happened(key);
+                Some(Answer::Succeeded { output: json!("receipt") })
+            }
+            4 => {
+                self.happened(key);
+                Some(unknown())
+            }
+            5 => Some(unknown()),
+            6 => Some(failed("CARD_DECLINED".into(), false)),
+            7 => Some(failed("BUSY".into(), true)),
+            8 => Some(Answer::Waiting { on: waits(choice) }),
+            9 => {
+                self.happened(key);
+                let error = Failure::new(Code::OUTPUT_INVALID, "no receipt");
+                Some(Answer::OutputRefused { error, evidence: "odd".to_owned() })
+            }
+            10 => {
+                self.happened(key);
+                None
+            }
+            _ => {
+                // Seen late, but within the time that the action declares.
+                let at = self.now.plus(Micros::from_secs(i64::from(choice)));
+                self.provider.on_the_way.push((key.clone(), at));
+                (choice.is_multiple_of(2)).then(unknown)
+            }
+        })
+    }
+
+    fn happened(&mut self, key: &EffectKey) {
+        *self.provider.carried_out.entry(key.clone()).or_default() += 1;
+    }
+
+    /// A truthful provider.
+    fn provider_says(&mut self, key: &EffectKey, choice: u8) -> ReconcileAnswer {
+        match choice % 8 {
+            0 => ReconcileAnswer::Error { message: "down".to_owned(), retry_after: None },
+            1 => ReconcileAnswer::Unknown { why: "forgotten".to_owned() },
+            _ if self.provider.carried_out.contains_key(key) => {
+                ReconcileAnswer::Succeeded { output: json!("receipt") }
+            }
+            2 => {
+                self.provider.refuses.insert(key.clone());
+                let failure = Failure::new("REFUSED", "never seen, and refused from now on");
+                ReconcileAnswer::Failed { failure }
+            }
+            _ => ReconcileAnswer::NotFound,
+        }
+    }
+
+    /// The worker of a slot stops, if it stands between two steps.
+    pub(super) fn hand_over(&mut self, slot: usize) -> Checked {
+        let Some(worker) = self.workers.get_mut(slot).and_then(Option::take) else {
+            return Ok(());
+        };
+        let between = worker.command.is_none()
+            && matches!(worker.held.run.phase, Phase::Running { todo: Todo::Steps, .. });
+        if between {
+            self.decided(slot, worker, Input::Row(RowInput::HandOver))
+        } else {
+            self.set_worker(slot, Some(worker));
+            Ok(())
+        }
+    }
+
+    /// An operator acts, and says the truth.
+    pub(super) fn operator(&mut self, verb: Verb, choice: u8) -> Checked {
+        let step = self.stored.effect().map(|effect| effect.step.clone());
+        let input = match (verb, step) {
+            (Verb::Cancel, _) => {
+                RowInput::Cancel { actor: "ann".to_owned(), reason: "enough".to_owned() }
+            }
+            (Verb::Retry, _) => RowInput::Retry,
+            (Verb::Abandon, _) => RowInput::Abandon {
+                accept_unknown: choice.is_multiple_of(2),
+                unclaimable: choice.is_multiple_of(3),
+            },
+            (Verb::Reconcile, Some(step)) => RowInput::AskReconcile { step },
+            (Verb::Resolve, Some(step)) => {
+                let key = self.stored.effect_key(&step);
+                let on_the_way = self.provider.on_the_way.iter().any(|(late, _)| *late == key);
+                let verdict = match self.provider.carried_out.get(&key) {
+                    Some(_) => Verdict::Succeeded { output: json!("receipt") },
+                    None if on_the_way => return Ok(()),
+                    None if choice.is_multiple_of(2) => Verdict::NotPerformed,
+                    None => Verdict::Failed { code: None, message: "declined".to_owned() },
+                };
+                RowInput::Resolve { step, verdict }
+            }
+            (Verb::Reconcile | Verb::Resolve, None) => return Ok(()),
+        };
+        self.row(input).map(|_| ())
+    }
+}
+
+/// The class of the action at which a run stands.
+fn class_of(held: &Held, plan: &Plan) -> Option<EffectClass> {
+    let Ok(Next::Step { node, .. }) = held.cursor.next(plan) else { return None };
+    let StepKind::Action { action, .. } = &node.kind else { return None };
+    plan.policies.get(action).map(|policy| policy.class)
+}
+
+enum Settled {
+    Done,
+    NotWritten,
+    Conflict,
+}
+
+/// No hook of a non-pure action is called while a fact before it is not durable.
+fn called_in_order(worker: &Worker, command: &Command) -> Checked {
+    let pure = matches!(command, Command::Call(call) if call.class == EffectClass::Pure);
+    if pure || !worker.pending.iter().any(crate::Fact::is_journaled) {
+        return Ok(());
+    }
+    Err(Violation(format!("{command:?} before {:?} is durable", worker.pending)))
+}
+
+fn unexpected(rejection: &Rejection) -> Violation {
+    Violation(format!("a worker's own input was rejected: {rejection}"))
+}
+
+fn failed(code: Code, retryable: bool) -> Answer {
+    Answer::Failed { failure: Failure::new(code, "no"), retryable, retry_after: None }
+}
+
+fn waits(choice: u8) -> Dependency {
+    let on = Dependency::on("signal", (choice % 3).to_string());
+    if choice.is_multiple_of(2) { on } else { on.deadline_in(std::time::Duration::from_secs(30)) }
+}
+
+/// Pure, transactional and idempotent actions. `None`: the worker died in the middle of it.
+fn plain(call: &Call, choice: u8) -> Option<Answer> {
+    match choice % 12 {
+        11 => None,
+        10 => Some(failed("BUSY".into(), true)),
+        9 => Some(failed("NO".into(), false)),
+        8 if call.class != EffectClass::Pure => Some(Answer::Waiting { on: waits(choice) }),
+        7 => Some(Answer::OutputRefused {
+            error: Failure::new(Code::OUTPUT_INVALID, "odd"),
+            evidence: "odd".to_owned(),
+        }),
+        _ => Some(Answer::Succeeded { output: json!("done") }),
+    }
+}

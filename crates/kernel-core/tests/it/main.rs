@@ -1,0 +1,3 @@
+//! The core's properties, for any script of inputs.
+
+mod properties;

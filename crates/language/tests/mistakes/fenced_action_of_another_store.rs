@@ -1,0 +1,52 @@
+#![expect(unused, reason = "only what rustc says about the mistake matters here")]
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use surefoot_language::{
+    ActionResult, Idempotent, IdempotentCx, Module, On, PlanResult, Planned, StepCx, Transactional,
+    TransactionalCx,
+};
+
+#[derive(Deserialize, JsonSchema)]
+struct Order {
+    item: String,
+}
+
+/// Stands for the transactions of one store.
+struct SqliteConnection;
+/// Stands for the transactions of another one.
+struct PgConnection;
+
+struct Book;
+impl Transactional<SqliteConnection> for Book {
+    const NAME: &'static str = "book";
+    type Input = Order;
+    type Output = ();
+    async fn run(
+        &self,
+        _: &mut TransactionalCx<'_, SqliteConnection>,
+        _: Order,
+    ) -> ActionResult<()> {
+        Ok(())
+    }
+    async fn plan(&self, _: &StepCx, _: &Order) -> PlanResult<()> {
+        Ok(Planned::new(""))
+    }
+}
+
+struct Archive;
+impl Idempotent<On<PgConnection>> for Archive {
+    const NAME: &'static str = "archive";
+    type Input = Order;
+    type Output = ();
+    async fn run(&self, _: &IdempotentCx<On<PgConnection>>, _: Order) -> ActionResult<()> {
+        Ok(())
+    }
+    async fn plan(&self, _: &StepCx, _: &Order) -> PlanResult<()> {
+        Ok(Planned::new(""))
+    }
+}
+
+fn main() {
+    let _ = Module::builder("inventory", 1).transactional(Book).idempotent(Archive).build();
+}

@@ -1,0 +1,22 @@
+#![expect(unused, reason = "only what rustc says about the mistake matters here")]
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use surefoot_language::{ActionResult, Idempotent, IdempotentCx};
+
+#[derive(Deserialize, JsonSchema)]
+struct Order {
+    item: String,
+}
+
+struct Mail;
+impl Idempotent for Mail {
+    const NAME: &'static str = "mail";
+    type Input = Order;
+    type Output = ();
+    async fn run(&self, _: &IdempotentCx, _: Order) -> ActionResult<()> {
+        Ok(())
+    }
+}
+
+fn main() {}

@@ -196,18 +196,17 @@ fn woken(mut run: Run, wake: &Wake, ready_at: Timestamp, at_once: bool) -> Run {
     run
 }
 
-fn released(run: Run, ready_at: Timestamp, why: &ReleaseReason) -> Run {
-    let run = match why {
-        ReleaseReason::Failed(failure) => {
-            let mut run = run;
-            // An outcome of this execution set the count to zero; the end after it was bad all the same.
+fn released(mut run: Run, ready_at: Timestamp, why: &ReleaseReason) -> Run {
+    match why {
+        ReleaseReason::Failed(_) | ReleaseReason::ToReconcile => {
+            // An outcome of this execution set the count to zero; its end was bad all the same.
             run.failures = run.failures.max(1);
-            run.last_failure = Some(failure.clone());
-            run
         }
-        ReleaseReason::ToReconcile => run,
-        ReleaseReason::NotFoundYet | ReleaseReason::HandOver => not_counted(run),
-    };
+        ReleaseReason::NotFoundYet | ReleaseReason::HandOver => run = not_counted(run),
+    }
+    if let ReleaseReason::Failed(failure) = why {
+        run.last_failure = Some(failure.clone());
+    }
     requeue(run, ready_at)
 }
 

@@ -20,21 +20,20 @@ pub(super) fn claim(run: &Run, lease: Lease, now: Timestamp) -> Facts {
     }
 }
 
-/// A worker takes over from itself, wherever its lost commit has brought the run. From a worker that claimed it
-/// since, it does not: that claim has fenced the lost commit out already. Succeeded and canceled runs absorb it,
-/// since no commit of before can touch them either.
-pub(super) fn take_over(run: &Run, lease: Lease) -> Facts {
-    if run.lease().is_some_and(|held| held.owner != lease.owner) {
-        return Err(wrong_state(run, "another session holds it; its claim was a takeover too"));
+/// A worker takes over from itself, wherever its lost commit has brought the run. From nobody else: a claim since,
+/// even one of the same session, has fenced the lost commit out already. Succeeded and canceled runs absorb it.
+pub(super) fn take_over(run: &Run, generation: u64, lease: Lease) -> Facts {
+    if run.generation != generation {
+        return Err(wrong_state(run, "it was claimed since, which has settled the lost commit"));
     }
-    Ok(match run.state() {
-        RunState::Succeeded | RunState::Canceled => Vec::new(),
+    match run.state() {
+        RunState::Succeeded | RunState::Canceled => Ok(Vec::new()),
         RunState::Queued
         | RunState::Running
         | RunState::Waiting
         | RunState::Failed
-        | RunState::NeedsAttention => vec![Fact::TakenOver { lease }],
-    })
+        | RunState::NeedsAttention => Ok(vec![Fact::TakenOver { lease }]),
+    }
 }
 
 /// Between two steps; never with an open mark.

@@ -130,6 +130,8 @@ pub enum RowInput {
     },
     /// A worker takes it over from itself, since the outcome of its last commit is unknown.
     TakeOver {
+        /// The generation under which that commit was sent.
+        generation: u64,
         /// The lease that it gets.
         lease: Lease,
     },
@@ -436,7 +438,7 @@ pub fn decide(
 pub fn decide_row(run: &Run, input: RowInput, now: Timestamp) -> Result<Vec<Fact>, Rejection> {
     match input {
         RowInput::Claim { lease } => claim::claim(run, lease, now),
-        RowInput::TakeOver { lease } => claim::take_over(run, lease),
+        RowInput::TakeOver { generation, lease } => claim::take_over(run, generation, lease),
         RowInput::HandOver => claim::hand_over(run, now),
         RowInput::Unreadable { what } => claim::unreadable(run, &what),
         RowInput::Cancel { actor, reason } => Ok(operator::cancel(run, actor, &reason, now)),

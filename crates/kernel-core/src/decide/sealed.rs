@@ -84,12 +84,13 @@ impl Sealed {
     /// # Errors
     /// [`Unopened`] if the receipt does not cover what the command needs.
     pub fn open(self, receipt: &Receipt) -> Result<Option<Command>, Unopened> {
+        let Some(command) = self.command else { return Ok(None) };
         if receipt.run != self.run || receipt.generation != self.generation {
             return Err(Unopened::OtherRun);
         }
         if receipt.seq < self.seq && !self.lazy {
             return Err(Unopened::NotDurable { needed: self.seq, durable: receipt.seq });
         }
-        Ok(self.command.map(|command| *command))
+        Ok(Some(*command))
     }
 }

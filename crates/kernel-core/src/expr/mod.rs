@@ -214,7 +214,7 @@ pub enum Template {
     Text(Vec<Piece>),
     /// A list with at least one expression in it.
     List(Vec<Template>),
-    /// An object with at least one expression in it; keys in source order, no key twice.
+    /// An object with at least one expression in it; keys sorted, no key twice.
     Object(Vec<(String, Template)>),
 }
 

@@ -276,11 +276,18 @@ impl Cursor {
         }
     }
 
+    /// The loop at which the run stands has too much to remember.
+    fn too_large(&self) -> Failure {
+        let text = format!("the loop's list of outputs is over {LOOP_VALUE_MAX_BYTES} bytes");
+        let failure = Failure::new(Code::VALUE_TOO_LARGE, text);
+        let Some((last, before)) = self.frames.split_last() else { return failure };
+        failure.at(&key_of(&[before, &[last.outside()]].concat()))
+    }
+
     /// A list is over. Yields the value of the control step around it, if that is over too.
     fn leave(&mut self, plan: &Plan) -> Result<Option<Value>, RestoreInvalid> {
         let Some(over) = self.frames.pop() else { return Ok(None) };
         self.env.forget_after(over.mark);
-        let key = (!self.frames.is_empty()).then(|| key_of(&self.frames));
         let Some(around) = self.frames.last_mut() else {
             self.result = over.last;
             return Ok(None);
@@ -292,9 +299,7 @@ impl Cursor {
         outputs.push(over.last);
         *index += 1;
         if *bytes > LOOP_VALUE_MAX_BYTES {
-            let text = format!("the loop's list of outputs is over {LOOP_VALUE_MAX_BYTES} bytes");
-            let failure = Failure::new(Code::VALUE_TOO_LARGE, text);
-            self.failure = Some(key.map_or(failure.clone(), |key| failure.at(&key)));
+            self.failure = Some(self.too_large());
             return Ok(None);
         }
         if *index >= items.len() {

@@ -20,6 +20,13 @@ pub(super) struct Frame {
     pub(super) last: Value,
 }
 
+impl Frame {
+    /// The same place, seen from before the control step was entered.
+    pub(super) fn outside(&self) -> Self {
+        Self { index: self.index, inside: None, mark: self.mark, last: Value::Null }
+    }
+}
+
 /// What a run is inside of.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Inside {

@@ -178,7 +178,7 @@ fn lease() -> Lease {
 pub fn any_input() -> impl Strategy<Value = Input> {
     let row = prop_oneof![
         Just(RowInput::Claim { lease: lease() }),
-        Just(RowInput::TakeOver { lease: lease() }),
+        (0_u64..3).prop_map(|generation| RowInput::TakeOver { generation, lease: lease() }),
         Just(RowInput::HandOver),
         Just(RowInput::Unreadable { what: "stray".to_owned() }),
         Just(RowInput::Cancel { actor: "ann".to_owned(), reason: "stray".to_owned() }),

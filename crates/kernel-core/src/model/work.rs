@@ -130,9 +130,11 @@ impl World {
         commit: Commit,
         landed: bool,
     ) -> Result<Settled, Violation> {
+        let (generation, lease) = (commit.before.generation, self.lease(slot));
         let written = landed && self.commit(commit).is_ok();
-        self.row(RowInput::TakeOver { lease: self.lease(slot) })?;
-        if matches!(self.stored.phase, Phase::Running { .. }) {
+        let mine = self.stored.generation == generation;
+        self.row(RowInput::TakeOver { generation, lease })?;
+        if mine && matches!(self.stored.phase, Phase::Running { .. }) {
             self.begin(slot)?;
         }
         Ok(if written { Settled::Done } else { Settled::NotWritten })

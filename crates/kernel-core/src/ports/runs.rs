@@ -36,7 +36,7 @@ pub trait RunStore: Send + Sync {
     async fn run_commit(&self, commit: Commit) -> Result<Committed, StoreError>;
 
     /// Raises a run's generation, whatever its state, so that a commit in doubt is final: done or fenced out. A run
-    /// that another session holds, or that succeeded or was canceled, comes back as it is: there, it is final already.
+    /// whose generation differs already, or that succeeded or was canceled, comes back as it is: there it is final.
     async fn run_take_over(&self, request: TakeOverRequest) -> Result<Option<Run>, StoreError>;
 
     /// Renews the leases of a session in one go. Changes neither generation nor revision.
@@ -100,6 +100,8 @@ pub struct Stored {
 pub struct TakeOverRequest {
     /// Which run.
     pub run: RunId,
+    /// The generation under which the commit in doubt was sent.
+    pub generation: u64,
     /// Who.
     pub session: SessionId,
     /// How long the new lease lasts.

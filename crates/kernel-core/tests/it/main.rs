@@ -1,3 +1,17 @@
-//! The core's properties, for any script of inputs.
+//! The core's properties for any script of inputs, and its decisions one by one.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test that panics has found something"
+)]
+
+mod answers;
+mod attention;
+mod cancel;
+mod control;
+mod drive;
+mod limits;
 mod properties;
+mod waits;

@@ -59,9 +59,10 @@ impl State {
     ) -> Option<Run> {
         let until = now.plus(request.lease);
         let lease = Lease { owner: request.session, until, length: request.lease };
-        match self.row(request.run, RowInput::TakeOver { lease }, now) {
+        let generation = request.generation;
+        match self.row(request.run, RowInput::TakeOver { generation, lease }, now) {
             Ok(run) => run,
-            // Somebody else holds it, so its generation was raised already.
+            // It was claimed since, so its generation was raised already.
             Err(_) => self.runs.get(&request.run).map(|entry| entry.run.clone()),
         }
     }

@@ -53,7 +53,7 @@ macro_rules! store_suite {
                     a_takeover_finds_what_the_lost_commit_did
                     a_takeover_fences_out_a_commit_that_comes_late
                     a_takeover_works_in_every_state
-                    a_takeover_takes_nothing_from_another_session
+                    a_takeover_takes_nothing_from_a_later_claim
                     an_ended_run_absorbs_every_write
                     a_clock_that_goes_back_delays_and_never_repeats
                 }

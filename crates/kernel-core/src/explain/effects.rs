@@ -20,7 +20,7 @@ pub struct EffectNotes {
     pub happened: Vec<EffectNote>,
     /// Not recorded, and begun or possibly begun.
     pub may_have_happened: Vec<EffectNote>,
-    /// No worker has come to the step.
+    /// No worker has come to the step, or none has committed anything of it.
     pub not_started: Vec<EffectNote>,
 }
 
@@ -215,13 +215,15 @@ pub(super) fn would_repeat(known: &Known<'_>) -> Vec<Repeat> {
     if let Phase::Waiting(wait) = &known.input.run.phase {
         return after_wake(known, wait).into_iter().collect();
     }
-    let Some(Foreseen::Command(command)) = foresee::foresee(known) else { return Vec::new() };
+    let Some(Foreseen::Command { command, runs_ahead }) = foresee::foresee(known) else {
+        return Vec::new();
+    };
     let (call, is_asked) = match &command {
         Command::Prepare(call) | Command::Call(call) | Command::Transact(call) => (call, false),
         Command::Reconcile(call) => (call, true),
     };
-    // Only pure steps run ahead of what is durable: any other is open, or no worker has come to it.
-    if known.open_step() != Some(&call.step) && !call.class.may_run_ahead() {
+    // To any other step than the open one no worker has come, unless its class may run ahead of what is durable.
+    if known.open_step() != Some(&call.step) && !runs_ahead {
         return Vec::new();
     }
     let what = match (is_asked, call.class.after_lost_attempt()) {

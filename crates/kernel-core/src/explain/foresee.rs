@@ -14,7 +14,11 @@ const LOOK_AHEAD: usize = 1_000;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Foreseen {
     /// An action is called or its provider asked.
-    Command(Command),
+    Command {
+        command: Command,
+        /// A worker may have done so before, ahead of what is durable.
+        runs_ahead: bool,
+    },
     /// The run ends, or parks, or calls for a person: with this failure, if any.
     Stops(Option<Failure>),
 }
@@ -32,7 +36,8 @@ pub(super) fn foresee(known: &Known<'_>) -> Option<Foreseen> {
     for _ in 0..LOOK_AHEAD {
         let decision = decide(&held, plan, Input::Advance, at).ok()?;
         if let Some(command) = decision.command.peek() {
-            return Some(Foreseen::Command(command.clone()));
+            let runs_ahead = decision.command.is_lazy();
+            return Some(Foreseen::Command { command: command.clone(), runs_ahead });
         }
         if let Some(stop) = decision.facts.iter().find_map(stop_of) {
             return Some(stop);
@@ -92,7 +97,7 @@ pub(super) fn would_stop(known: &Known<'_>) -> Option<Failure> {
     match known.open {
         Open::Inputs | Open::Step(_) | Open::End => match foresee(known)? {
             Foreseen::Stops(failure) => failure,
-            Foreseen::Command(_) => None,
+            Foreseen::Command { .. } => None,
         },
         Open::Unknown => None,
     }

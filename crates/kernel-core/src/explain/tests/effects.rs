@@ -56,10 +56,10 @@ fn transactional() {
         "book",
         begun,
         expect![[r#"
-        steps.0 book running attempt=1
-        may have happened: steps.0 book: nothing was committed when this was read, but a worker holds the run
-        not started: steps.1 mail: behind `steps.0`
-        again: steps.0 book: it would be run again: what an attempt without an outcome wrote was rolled back"#]],
+            steps.0 book not_reached (the inputs are not computed yet)
+            not started: steps.0 book: the inputs are not computed yet
+            not started: steps.1 mail: the inputs are not computed yet
+            again: steps.0 book: it would be run again: what an attempt without an outcome wrote was rolled back"#]],
     );
     let crashed = |story: &mut Story| {
         begun(story);
@@ -69,10 +69,10 @@ fn transactional() {
         "book",
         crashed,
         expect![[r#"
-        steps.0 book running attempt=1
-        may have happened: steps.0 book: nothing was committed when this was read, but a worker holds the run
-        not started: steps.1 mail: behind `steps.0`
-        again: steps.0 book: it would be run again: what an attempt without an outcome wrote was rolled back"#]],
+            steps.0 book not_reached (the inputs are not computed yet)
+            not started: steps.0 book: the inputs are not computed yet
+            not started: steps.1 mail: the inputs are not computed yet
+            again: steps.0 book: it would be run again: what an attempt without an outcome wrote was rolled back"#]],
     );
     let released = |story: &mut Story| {
         begun(story);

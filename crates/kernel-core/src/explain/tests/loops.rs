@@ -112,13 +112,15 @@ fn a_loop_over_nothing_is_completed() {
     story.claim();
     story.advance();
     expect![[r#"
-        Runs at step `steps.1` (`book`).
+        Runs.
         - held: worker wrk_02020202020202020202020202020202 holds it
-        steps.0 forEach completed 0/0
-        steps.1 book running attempt=1
-        may have happened: steps.1 book: nothing was committed when this was read, but a worker holds the run
+        steps.0 forEach not_reached (the inputs are not computed yet)
+        steps.0.do.0 mail not_reached (the inputs are not computed yet)
+        steps.1 book not_reached (the inputs are not computed yet)
+        not started: steps.0.do.0 mail: the inputs are not computed yet
+        not started: steps.1 book: the inputs are not computed yet
         again: steps.1 book: it would be run again: what an attempt without an outcome wrote was rolled back
-        $ surefoot cancel run_07070707070707070707070707070707 --revision 2 --reason WHY --yes
+        $ surefoot cancel run_07070707070707070707070707070707 --revision 1 --reason WHY --yes
     "#]].assert_eq(&rendered(&story.explain()));
 }
 
@@ -166,7 +168,7 @@ fn branches_say_why_they_are_not_reached() {
         not started: steps.1.cases.0.do.0 pay: another branch was taken
         not started: steps.1.default.0 book: another branch was taken
         again: steps.1.cases.1.do.0 mail: it would be repeated under the same key
-        $ surefoot cancel run_07070707070707070707070707070707 --revision 4 --reason WHY --yes
+        $ surefoot cancel run_07070707070707070707070707070707 --revision 3 --reason WHY --yes
     "#]].assert_eq(&rendered(&story.explain()));
 }
 

@@ -86,7 +86,9 @@ pub(super) struct Story {
     pending: Vec<Fact>,
     /// Steps for which a worker got any command.
     pub(super) commanded: BTreeSet<StepKey>,
-    /// Steps whose `run` was called, and that were not settled as never performed since.
+    /// Those of them whose command was no transaction: that leaves nothing behind, unless its outcome is there.
+    pub(super) begun: BTreeSet<StepKey>,
+    /// Steps whose `run` was called outside of a transaction, and that were not settled as never performed since.
     pub(super) called: BTreeSet<StepKey>,
 }
 
@@ -127,6 +129,7 @@ impl Story {
             held: None,
             pending: Vec::new(),
             commanded: BTreeSet::new(),
+            begun: BTreeSet::new(),
             called: BTreeSet::new(),
         }
     }
@@ -211,7 +214,10 @@ impl Story {
             | Command::Transact(call)
             | Command::Reconcile(call)) = command;
             self.commanded.insert(call.step.clone());
-            if matches!(command, Command::Call(_) | Command::Transact(_)) {
+            if !matches!(command, Command::Transact(_)) {
+                self.begun.insert(call.step.clone());
+            }
+            if matches!(command, Command::Call(_)) {
                 self.called.insert(call.step.clone());
             }
         }

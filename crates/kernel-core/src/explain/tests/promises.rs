@@ -161,7 +161,7 @@ fn compare(story: &Story) {
         assert!(known || !needs_word, "{step} was called\n{}", told());
     }
     for note in &effects.not_started {
-        assert!(!story.commanded.contains(&note.step), "{} was begun\n{}", note.step, told());
+        assert!(!story.begun.contains(&note.step), "{} was begun\n{}", note.step, told());
     }
     let (command, after) = resumed(story);
     let again = explanation.would_repeat.first();

@@ -54,15 +54,12 @@ pub fn journaled_view(run: &Run) -> JournaledView {
 }
 
 /// Checks a stored row against its journal and the rules that need no history.
-pub(super) fn check(run: &Run, journal: &[JournalEntry], attempts: u32) -> Result<(), Violation> {
+pub(super) fn check(run: &Run, journal: &[JournalEntry]) -> Result<(), Violation> {
     has_wake_source(run)?;
     honours_cancel(run)?;
     ended_explained(run)?;
     fold_gives_row(run, journal)?;
     outcomes_once(journal)?;
-    if run.failures > attempts.max(crate::RUN_MAX_CONSECUTIVE_FAILURES) + 1 {
-        return Err(Violation(format!("{} bad executions in a row", run.failures)));
-    }
     Ok(())
 }
 

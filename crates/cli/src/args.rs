@@ -63,3 +63,14 @@ pub(crate) struct Part {
     #[arg(long)]
     pub(crate) cursor: Option<String>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What clap finds wrong with a command it says only when that command is typed.
+    #[test]
+    fn every_command_is_well_formed() {
+        <Arguments as clap::CommandFactory>::command().debug_assert();
+    }
+}

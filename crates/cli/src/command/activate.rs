@@ -15,7 +15,7 @@ pub(crate) struct ActivateArgs {
     workflow: String,
     /// Which version becomes live.
     #[arg(value_name = "VERSION")]
-    version: u64,
+    chosen: u64,
     /// The version that you saw live.
     #[arg(long = "revision", value_name = "N")]
     seen: Option<u64>,
@@ -30,14 +30,14 @@ pub(crate) async fn run(cx: &Context<'_>, args: ActivateArgs) -> Result<Printed,
     let app = cx.app(&operator).await?;
     let what = format!(
         "version {} of workflow {} in {app}/{scope} becomes live",
-        args.version, args.workflow
+        args.chosen, args.workflow
     );
     confirmation.obtain("activate", &what)?;
     let activate = ActivateVersion {
         app,
         scope,
         workflow: WorkflowKey::from(args.workflow),
-        revision: args.version,
+        revision: args.chosen,
         seen: args.seen,
         why: args.verb.reason,
     };

@@ -16,7 +16,7 @@ pub(crate) struct ResolveArgs {
     #[command(flatten)]
     verdict: VerdictArgs,
     /// The code that the run fails with; `EFFECT_CONFIRMED_FAILED` if absent.
-    #[arg(long, requires = "failed")]
+    #[arg(long)]
     code: Option<String>,
     #[command(flatten)]
     seen: Seen,
@@ -40,6 +40,9 @@ struct VerdictArgs {
 
 pub(crate) async fn run(cx: &Context<'_>, args: ResolveArgs) -> Result<Printed, CliError> {
     let confirmation = args.verb.confirmation("resolve")?;
+    if args.code.is_some() && args.verdict.failed.is_none() {
+        return Err(CliError::Usage("`--code` belongs to `--failed`".to_owned()));
+    }
     let verdict = match (args.verdict.succeeded, args.verdict.failed) {
         (Some(output), _) => Verdict::Succeeded { output: json_of("`--succeeded`", &output)? },
         (None, Some(message)) => Verdict::Failed { code: args.code.map(Code::from), message },

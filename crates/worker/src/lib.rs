@@ -14,6 +14,8 @@ mod worker;
 pub use builder::{Claim, Gate, NotYet, WorkerBuilder};
 pub use engine::LoopHealth;
 pub use error::{AwaitError, CancelError, WorkerError};
-pub use kernel::{AfterCommit, CancelOutcome, Kernel, KernelBuilder, Scoped, WorkerWaker};
+pub use kernel::{
+    AfterCommit, CancelOutcome, Kernel, KernelBuilder, Publication, Scoped, WorkerWaker,
+};
 pub use system::{SystemClock, SystemIds};
 pub use worker::{Health, Running, Tick, Ticked, Worker};

@@ -5,6 +5,7 @@ mod await_run;
 mod cancel;
 mod emit;
 mod local;
+mod publish;
 mod scoped;
 
 use std::fmt;
@@ -20,6 +21,7 @@ pub use after_commit::AfterCommit;
 use after_commit::Tell;
 pub use cancel::CancelOutcome;
 pub(crate) use local::Local;
+pub use publish::Publication;
 pub use scoped::Scoped;
 
 /// An application's handle on its store. Clone it freely; keep it in the web framework's state.

@@ -36,14 +36,14 @@ impl Operator {
     /// compared with the store's.
     ///
     /// # Errors
-    /// The store's.
+    /// [`OperatorError::NotFound`] for an app that the store does not hold; the store's.
     pub async fn health(
         &self,
         app: Option<App>,
         wall: Option<Timestamp>,
     ) -> Result<HealthView, OperatorError> {
         let apps = match app {
-            Some(app) => vec![app],
+            Some(app) => vec![self.known_app(Some(app)).await?],
             None => self.store.app_list().await?,
         };
         let mut views = Vec::with_capacity(apps.len());
@@ -186,7 +186,7 @@ fn red(
         red.push("events wait for their runs, and no worker creates them".to_owned());
     }
     if numbers.events_dead_lettered > 0 {
-        red.push(format!("dispatch of {} events failed for good", numbers.events_dead_lettered));
+        red.push(format!("dispatch of {} failed for good", events(numbers.events_dead_lettered)));
     }
     for worker in workers.iter().filter(|worker| worker.live && worker.stuck > 0) {
         red.push(format!("worker `{}` has {} stuck slots", worker.name, worker.stuck));
@@ -207,7 +207,7 @@ fn notes(numbers: &AppHealth, missing: &[MissingModuleView], skew: Option<i64>) 
         notes.push(format!("{} with RETRY_EXHAUSTED", runs(numbers.exhausted, "failed", "failed")));
     }
     if numbers.events_unmatched > 0 {
-        notes.push(format!("{} events matched no workflow", numbers.events_unmatched));
+        notes.push(format!("{} matched no workflow", events(numbers.events_unmatched)));
     }
     if let Some(skew) = skew.filter(|skew| skew.abs() >= millis(CLOCK_SKEW_NOTED_FROM)) {
         notes.push(format!("this machine's clock is {skew} ms ahead of the store's"));
@@ -221,4 +221,8 @@ fn is_long(age_ms: Option<i64>, than: Micros) -> bool {
 
 fn runs(count: u64, one: &str, many: &str) -> String {
     if count == 1 { format!("1 run {one}") } else { format!("{count} runs {many}") }
+}
+
+fn events(count: u64) -> String {
+    if count == 1 { "1 event".to_owned() } else { format!("{count} events") }
 }

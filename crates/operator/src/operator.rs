@@ -36,7 +36,22 @@ impl Operator {
         Self::shared(Arc::clone(&self.store), actor)
     }
 
-    /// The app that is meant: the named one, or the only one that the store holds.
+    /// The app that is meant, if the store holds it: a misspelt name must not look like an app where nothing happens.
+    ///
+    /// # Errors
+    /// [`OperatorError::NotFound`]; where none is named, as [`Operator::app`].
+    pub async fn known_app(&self, named: Option<App>) -> Result<App, OperatorError> {
+        let Some(app) = named else { return self.app(None).await };
+        let apps = self.store.app_list().await?;
+        if apps.contains(&app) {
+            return Ok(app);
+        }
+        let names: Vec<&str> = apps.iter().map(App::as_str).collect();
+        let what = format!("app `{app}` in this store; it holds {}", listed(&names));
+        Err(OperatorError::not_found(what))
+    }
+
+    /// The app that is meant: the named one, whether the store holds it already or not, or the only one that it holds.
     ///
     /// # Errors
     /// [`OperatorError::NoApp`] or [`OperatorError::ManyApps`] if that does not tell.
@@ -51,6 +66,10 @@ impl Operator {
             _ => Err(OperatorError::ManyApps { apps }),
         }
     }
+}
+
+fn listed(names: &[&str]) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
 impl fmt::Debug for Operator {

@@ -196,7 +196,7 @@ async fn unmatched_events_are_listed_and_told_apart() {
     let health = world.operator.health(None, None).await.unwrap();
     assert!(health.ok, "{health:?}");
     assert_eq!(health.apps[0].events.unmatched, 1);
-    assert_eq!(health.apps[0].notes, ["1 events matched no workflow"]);
+    assert_eq!(health.apps[0].notes, ["1 event matched no workflow"]);
 }
 
 #[tokio::test]
@@ -277,6 +277,9 @@ async fn the_app_is_found_out_where_there_is_one() {
         "the store holds several apps (other, shop): name one with `--app`"
     );
     assert_eq!(world.operator.app(Some(other.clone())).await.unwrap(), other);
+    assert_eq!(world.operator.known_app(Some(other.clone())).await.unwrap(), other);
+    let error = world.operator.known_app(Some(App::from("shopp"))).await.unwrap_err();
+    assert_eq!(error.to_string(), "there is no app `shopp` in this store; it holds other, shop");
 }
 
 /// A store that is mended by hand can hold anything: it is said, and nothing panics.

@@ -37,7 +37,7 @@ pub enum OperatorError {
         run: RunId,
     },
     /// The run is not where the verb needs it.
-    #[error("refused: {0}")]
+    #[error(transparent)]
     Refused(#[from] Rejection),
     /// A verb needs a reason.
     #[error("a reason is needed: it stands in the audit")]

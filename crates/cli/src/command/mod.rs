@@ -65,7 +65,7 @@ pub(crate) enum Command {
     Resolve(resolve::ResolveArgs),
     /// Have the provider asked again what became of an effect.
     Reconcile(reconcile::ReconcileArgs),
-    /// Try a failed run again.
+    /// Try a failed run again, or all failed runs.
     Retry(retry::RetryArgs),
     /// Give a run up.
     Abandon(abandon::AbandonArgs),

@@ -210,6 +210,9 @@ impl Operator {
                 Ok(committed) => return self.done(&committed.run, &act, true).await,
                 // With a revision, looking again says who was faster.
                 Err(StoreError::Conflict | StoreError::LeaseLost) => {}
+                Err(source @ StoreError::UnknownOutcome(_)) => {
+                    return Err(OperatorError::InDoubt { run: act.run, source });
+                }
                 Err(error) => return Err(error.into()),
             }
         }

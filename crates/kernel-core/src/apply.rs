@@ -150,9 +150,9 @@ fn requeue(mut run: Run, ready_at: Timestamp) -> Run {
     run
 }
 
+/// The count of bad executions starts again; attempts of the open step go on, since none may be one too few.
 fn retried(mut run: Run) -> Run {
     run.failures = 0;
-    run.step_attempt = 0;
     run.ended_at = None;
     run.last_failure = None;
     requeue(run, Timestamp::default())

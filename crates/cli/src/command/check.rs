@@ -33,7 +33,9 @@ pub(crate) fn run(cx: &Context<'_>, args: &CheckArgs) -> Result<Printed, CliErro
     if !cx.is_json() {
         let count = |wanted| findings.iter().filter(|it| it.severity == wanted).count();
         let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
-        to_stderr(&format!("{file}: {errors} errors, {warnings} warnings\n"));
+        let some =
+            |count: usize, of: &str| format!("{count} {of}{}", if count == 1 { "" } else { "s" });
+        to_stderr(&format!("{file}: {}, {}\n", some(errors, "error"), some(warnings, "warning")));
     }
     Ok(printed.exiting(if findings.is_ok() { Exit::Done } else { Exit::Finding }))
 }

@@ -41,7 +41,7 @@ fn check_shows_excerpts() {
           = help: did you mean `pay`?
     "#]]
     .assert_eq(&did.out);
-    assert_eq!(did.err, "bad.yaml: 1 errors, 0 warnings\n");
+    assert_eq!(did.err, "bad.yaml: 1 error, 0 warnings\n");
     let did = shell.run("check reorder.yaml");
     assert_eq!(did.code, 0);
     assert!(did.out.contains("NO_MANIFEST"), "{}", did.out);

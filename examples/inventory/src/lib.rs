@@ -1,1 +1,7 @@
 //! A small real application on Surefoot: stock per warehouse, an outbox, a payment provider.
+
+pub mod bank;
+pub mod events;
+pub mod payment;
+pub mod provider;
+pub mod stock;

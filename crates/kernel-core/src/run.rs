@@ -501,9 +501,17 @@ impl Stamp {
     /// # Errors
     /// [`Fenced::LeaseLost`] if the generation differs, [`Fenced::Conflict`] if only the revision does.
     pub const fn check(self, run: &Run) -> Result<(), Fenced> {
-        if self.generation != run.generation {
+        self.check_counters(run.generation, run.revision)
+    }
+
+    /// The same check for a store that has read no more of the row than its two counters.
+    ///
+    /// # Errors
+    /// As [`Stamp::check`].
+    pub const fn check_counters(self, generation: u64, revision: u64) -> Result<(), Fenced> {
+        if self.generation != generation {
             Err(Fenced::LeaseLost)
-        } else if self.revision != run.revision {
+        } else if self.revision != revision {
             Err(Fenced::Conflict)
         } else {
             Ok(())

@@ -66,17 +66,7 @@ impl Publish {
     /// What the version's activations are: one per trigger, and `start`.
     #[must_use]
     pub fn activations(&self) -> Vec<Activation> {
-        let start = Activation {
-            key: "start".to_owned(),
-            event: crate::START_EVENT.to_owned(),
-            trigger: None,
-        };
-        let triggers = self.plan.triggers.iter().map(|(kind, trigger)| Activation {
-            key: kind.clone(),
-            event: trigger.event.clone(),
-            trigger: Some(kind.clone()),
-        });
-        std::iter::once(start).chain(triggers).collect()
+        Activation::of_plan(&self.plan)
     }
 }
 
@@ -89,6 +79,21 @@ pub struct Activation {
     pub event: String,
     /// The trigger kind whose `with` computes the inputs; none takes the event's data.
     pub trigger: Option<String>,
+}
+
+impl Activation {
+    /// What a plan's version is activated by: its triggers, and `start`.
+    #[must_use]
+    pub fn of_plan(plan: &Plan) -> Vec<Self> {
+        let start =
+            Self { key: "start".to_owned(), event: crate::START_EVENT.to_owned(), trigger: None };
+        let triggers = plan.triggers.iter().map(|(kind, trigger)| Self {
+            key: kind.clone(),
+            event: trigger.event.clone(),
+            trigger: Some(kind.clone()),
+        });
+        std::iter::once(start).chain(triggers).collect()
+    }
 }
 
 /// What was published or activated.

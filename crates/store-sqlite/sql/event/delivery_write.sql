@@ -1,0 +1,4 @@
+-- event/delivery_write
+INSERT INTO delivery
+    (event, position, run, workflow, version, footprint, trigger_kind, authorization)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)

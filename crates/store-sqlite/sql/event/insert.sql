@@ -1,0 +1,6 @@
+-- event/insert
+INSERT INTO event (
+    id, app, scope, kind, dedupe_key, target, payload_hash, occurred_at, recorded_at,
+    matched, runs, status, due_at, ended_at, attempts
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)
+RETURNING no

@@ -1,0 +1,2 @@
+-- event/payload_write
+INSERT INTO event_payload (event, data, context, authorization) VALUES (?, ?, ?, ?)

@@ -1,0 +1,2 @@
+-- meta/data_version
+PRAGMA data_version

@@ -1,0 +1,2 @@
+-- meta/schema
+SELECT value FROM meta WHERE key = 'schema'

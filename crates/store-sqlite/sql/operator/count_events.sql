@@ -1,0 +1,2 @@
+-- operator/count_events
+SELECT count(*) AS count FROM event WHERE app = ?1 AND status = ?2

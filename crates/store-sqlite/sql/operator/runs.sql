@@ -1,0 +1,11 @@
+-- operator/runs
+SELECT run.*, version.revision AS version_revision
+FROM run JOIN version ON version.id = run.version
+WHERE run.app = ?1 AND ?2 IS NULL AND (run.created_at, run.id) < (?3, ?4)
+    AND run.parent_run IS NULL
+    AND (?5 IS NULL OR run.scope = ?5)
+    AND (?6 IS NULL OR run.workflow = ?6)
+    AND (?7 IS NULL OR run.mode = ?7)
+    AND (?8 IS NULL OR run.created_at >= ?8)
+    AND (?9 IS NULL OR run.event = ?9)
+ORDER BY run.created_at DESC, run.id DESC LIMIT ?10

@@ -1,0 +1,2 @@
+-- run/by_id
+SELECT run.* FROM run WHERE id = ?

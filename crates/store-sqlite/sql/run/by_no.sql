@@ -1,0 +1,2 @@
+-- run/by_no
+SELECT run.* FROM run WHERE no IN (/*rows*/)

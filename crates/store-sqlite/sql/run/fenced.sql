@@ -1,0 +1,2 @@
+-- run/fenced
+SELECT generation, state FROM run WHERE id = ?

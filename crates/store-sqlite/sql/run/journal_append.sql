@@ -1,0 +1,2 @@
+-- run/journal_append
+INSERT INTO journal (run, seq, count, generation, at, facts) VALUES /*rows*/

@@ -1,0 +1,2 @@
+-- run/payload
+SELECT data, context, actor FROM run_payload WHERE run = ?

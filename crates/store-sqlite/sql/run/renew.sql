@@ -1,0 +1,2 @@
+-- run/renew
+UPDATE run SET claimable_at = ?, lease_length = ? WHERE no IN (/*rows*/)

@@ -1,0 +1,2 @@
+-- run/result
+SELECT result FROM run_result WHERE run = ?

@@ -1,0 +1,2 @@
+-- run/result_write
+INSERT INTO run_result (run, result) VALUES (?, ?)

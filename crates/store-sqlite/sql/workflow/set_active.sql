@@ -1,0 +1,2 @@
+-- workflow/set_active
+UPDATE workflow SET active = ?2 WHERE no = ?1

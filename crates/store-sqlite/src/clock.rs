@@ -1,0 +1,27 @@
+//! The store's clock: the clock of record.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use surefoot_kernel_core::Timestamp;
+
+/// Wall clock of this machine in microseconds; SQLite's own has milliseconds only. Every process on one file reads
+/// the same clock.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StoreClock {
+    offset: Arc<AtomicI64>,
+}
+
+impl StoreClock {
+    pub(crate) const fn new(offset: Arc<AtomicI64>) -> Self {
+        Self { offset }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the store's clock is the clock of record")]
+    pub(crate) fn now(&self) -> Timestamp {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let micros = i64::try_from(since.as_micros()).unwrap_or(i64::MAX);
+        Timestamp::from_micros(micros.saturating_add(self.offset.load(Ordering::SeqCst)))
+    }
+}

@@ -1,0 +1,5 @@
+//! Events, their dispatch, and signals.
+
+pub(crate) mod dispatch;
+pub(crate) mod emit;
+pub(crate) mod signal;

@@ -1,0 +1,92 @@
+//! How a store is opened.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+use std::time::Duration;
+
+use sqlx::ConnectOptions;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
+
+use crate::clock::StoreClock;
+
+/// How a store is opened: the file, and what may be tuned. The defaults are meant for production.
+///
+/// Durability is not among them: a write is on the disk when its call returns.
+#[derive(Debug, Clone)]
+pub struct SqliteOptions {
+    pub(crate) path: PathBuf,
+    pub(crate) readers: u32,
+    pub(crate) lock_wait: Duration,
+    pub(crate) create: bool,
+    pub(crate) clock: StoreClock,
+    pub(crate) synchronous: SqliteSynchronous,
+}
+
+impl SqliteOptions {
+    /// A database file on a local disk; created if it is missing, in a folder that exists.
+    pub fn new(path: impl AsRef<Path>) -> Self {
+        Self {
+            path: path.as_ref().to_owned(),
+            readers: 4,
+            lock_wait: Duration::from_secs(30),
+            create: true,
+            clock: StoreClock::default(),
+            synchronous: SqliteSynchronous::Full,
+        }
+    }
+
+    /// Connections for reads, at least 1. The default is 4.
+    #[must_use]
+    pub fn readers(mut self, readers: u32) -> Self {
+        self.readers = readers.max(1);
+        self
+    }
+
+    /// How long a write waits while another process, or a transaction of the application, holds the write lock,
+    /// before it fails as unavailable. The default is 30 s.
+    #[must_use]
+    pub fn lock_wait(mut self, lock_wait: Duration) -> Self {
+        self.lock_wait = lock_wait;
+        self
+    }
+
+    /// Whether a missing file is created. The default is to do so.
+    #[must_use]
+    pub fn create_if_missing(mut self, create: bool) -> Self {
+        self.create = create;
+        self
+    }
+
+    /// Microseconds that are added to the store's clock, readable and writable while the store is open. For tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn clock_offset(mut self, offset: Arc<AtomicI64>) -> Self {
+        self.clock = StoreClock::new(offset);
+        self
+    }
+
+    /// A store whose file does not outlive it needs no flush.
+    pub(crate) fn ephemeral(mut self) -> Self {
+        self.synchronous = SqliteSynchronous::Off;
+        self
+    }
+
+    /// Options of a connection. Statements are never logged: they carry payloads.
+    pub(crate) fn connect(&self, busy_timeout: Duration) -> SqliteConnectOptions {
+        SqliteConnectOptions::new()
+            .filename(&self.path)
+            .create_if_missing(self.create)
+            .foreign_keys(true)
+            .synchronous(self.synchronous)
+            .busy_timeout(busy_timeout)
+            .statement_cache_capacity(200)
+            .thread_name(|id| format!("surefoot-sqlite-{id}"))
+            .disable_statement_logging()
+    }
+
+    /// Options of a connection that cannot write.
+    pub(crate) fn connect_reader(&self) -> SqliteConnectOptions {
+        self.connect(Duration::from_secs(5)).pragma("query_only", "ON")
+    }
+}

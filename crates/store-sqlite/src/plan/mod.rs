@@ -1,0 +1,4 @@
+//! Versions and what connects events to them.
+
+pub(crate) mod list;
+pub(crate) mod publish;

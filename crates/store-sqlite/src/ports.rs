@@ -1,0 +1,282 @@
+//! The ports, each method in one line: what it does is in the module of its noun.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use sqlx::Connection;
+
+use surefoot_kernel_core::plan::Footprint;
+use surefoot_kernel_core::{
+    Activate, App, AppHealth, AuditRow, ClaimRequest, Commit, Committed, Dispatched, EffectRow,
+    Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Fence, LoadRequest,
+    OperatorStore, Page, PlanStore, Publish, PublishError, Published, Recovered, RenewRequest,
+    Renewed, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan, Scope, SendSignal,
+    SessionReport, SessionRow, SignalError, SignalRow, SignalSent, Stamp, StoreError, Stored,
+    StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, WorkflowKey,
+    WorkflowRow,
+};
+
+use crate::error::is_transaction_conflict;
+use crate::event::{dispatch, emit, signal};
+use crate::fence::SqliteFence;
+use crate::operator;
+use crate::plan::{list, publish};
+use crate::run::{claim, load, recover, renew, session};
+use crate::store::SqliteStore;
+use crate::transaction::{SqliteTransaction, SqliteTx};
+
+#[async_trait]
+impl RunStore for SqliteStore {
+    async fn store_now(&self) -> Result<Timestamp, StoreError> {
+        Ok(self.now())
+    }
+
+    async fn run_claim(&self, request: ClaimRequest) -> Result<Vec<Run>, StoreError> {
+        let now = self.now();
+        let asked = request.clone();
+        let any = self.read(move |conn| {
+            Box::pin(async move { claim::is_claimable(conn, &asked, now).await })
+        });
+        if any.await? { self.writer().ask(claim::Claim(request)).await } else { Ok(Vec::new()) }
+    }
+
+    async fn run_load(&self, request: LoadRequest) -> Result<Option<Stored>, StoreError> {
+        let now = self.now();
+        let load = self.read(move |conn| Box::pin(load::load(conn, request, now)));
+        load.await
+    }
+
+    async fn run_commit(&self, commit: Commit) -> Result<Committed, StoreError> {
+        self.writer().commit(commit).await
+    }
+
+    async fn run_take_over(&self, request: TakeOverRequest) -> Result<Option<Run>, StoreError> {
+        self.writer().ask(claim::TakeOver(request)).await
+    }
+
+    async fn lease_renew(
+        &self,
+        request: RenewRequest,
+    ) -> Result<Vec<(RunId, Renewed)>, StoreError> {
+        let (held, free): (Vec<Stamp>, Vec<Stamp>) =
+            request.runs.iter().partition(|stamp| self.fences().holds(stamp.run));
+        let mut renewed: Vec<(RunId, Renewed)> =
+            held.into_iter().map(|stamp| (stamp.run, Renewed::FenceHeld)).collect();
+        if !free.is_empty() {
+            let rest = RenewRequest { runs: free, ..request };
+            renewed.extend(self.writer().ask(renew::Renew(rest)).await?);
+        }
+        Ok(renewed)
+    }
+
+    async fn run_recover(&self, scan: Scan) -> Result<Recovered, StoreError> {
+        let now = self.now();
+        let asked = scan.clone();
+        let due =
+            self.read(move |conn| Box::pin(async move { recover::due(conn, &asked, now).await }));
+        if due.await?.is_empty() {
+            return Ok(Recovered::default());
+        }
+        self.writer().ask(recover::Recover(scan)).await
+    }
+
+    async fn footprint_list(&self, app: &App) -> Result<Vec<Footprint>, StoreError> {
+        let app = app.clone();
+        let list =
+            self.read(move |conn| Box::pin(async move { session::footprints(conn, &app).await }));
+        list.await
+    }
+
+    async fn session_report(&self, report: SessionReport) -> Result<(), StoreError> {
+        self.writer().ask(session::Report(report)).await
+    }
+}
+
+#[async_trait]
+impl EventStore for SqliteStore {
+    async fn event_emit(&self, emit: Emit) -> Result<Emission, EmitError> {
+        self.writer().ask(emit::Record(emit)).await
+    }
+
+    async fn event_dispatch(&self, app: &App, limit: u32) -> Result<Dispatched, StoreError> {
+        let now = self.now();
+        let of = app.clone();
+        let due =
+            self.read(move |conn| Box::pin(async move { dispatch::due(conn, &of, 1, now).await }));
+        if due.await?.is_empty() {
+            return Ok(Dispatched::default());
+        }
+        self.writer().ask(dispatch::DispatchDue { app: app.clone(), limit }).await
+    }
+
+    async fn signal_send(&self, send: SendSignal) -> Result<SignalSent, SignalError> {
+        self.writer().ask(signal::Send(send)).await
+    }
+}
+
+#[async_trait]
+impl PlanStore for SqliteStore {
+    async fn version_publish(&self, publish: Publish) -> Result<Published, PublishError> {
+        self.writer().ask(publish::WriteVersion(publish)).await
+    }
+
+    async fn version_activate(&self, activate: Activate) -> Result<Published, PublishError> {
+        self.writer().ask(publish::MakeLive(activate)).await
+    }
+
+    async fn version_load(&self, version: VersionId) -> Result<Option<StoredVersion>, StoreError> {
+        let load =
+            self.read(move |conn| Box::pin(async move { list::version(conn, version).await }));
+        load.await
+    }
+
+    async fn workflow_list(
+        &self,
+        app: &App,
+        scope: Option<&Scope>,
+    ) -> Result<Vec<WorkflowRow>, StoreError> {
+        let (app, scope) = (app.clone(), scope.cloned());
+        let list = self.read(move |conn| {
+            Box::pin(async move { list::workflows(conn, &app, scope.as_ref()).await })
+        });
+        list.await
+    }
+
+    async fn version_list(
+        &self,
+        app: &App,
+        scope: &Scope,
+        workflow: &WorkflowKey,
+    ) -> Result<Vec<StoredVersion>, StoreError> {
+        let (app, scope, workflow) = (app.clone(), scope.clone(), workflow.clone());
+        let list = self.read(move |conn| {
+            Box::pin(async move { list::versions(conn, &app, &scope, &workflow).await })
+        });
+        list.await
+    }
+}
+
+#[async_trait]
+impl OperatorStore for SqliteStore {
+    async fn app_list(&self) -> Result<Vec<App>, StoreError> {
+        self.read(|conn| Box::pin(async move { operator::health::apps(conn).await })).await
+    }
+
+    async fn run_list(&self, filter: RunFilter) -> Result<Page<RunRow>, StoreError> {
+        let list = self
+            .read(move |conn| Box::pin(async move { operator::runs::list(conn, &filter).await }));
+        list.await
+    }
+
+    async fn run_detail(&self, run: RunId) -> Result<Option<RunDetail>, StoreError> {
+        let now = self.now();
+        let detail = self.read(move |conn| {
+            Box::pin(async move { operator::runs::detail(conn, run, now).await })
+        });
+        detail.await
+    }
+
+    async fn effect_list(&self, app: &App, limit: u32) -> Result<Vec<EffectRow>, StoreError> {
+        let (app, now) = (app.clone(), self.now());
+        let list = self.read(move |conn| {
+            Box::pin(async move { operator::runs::effects(conn, &app, limit, now).await })
+        });
+        list.await
+    }
+
+    async fn event_list(&self, filter: EventFilter) -> Result<Page<EventRow>, StoreError> {
+        let list = self
+            .read(move |conn| Box::pin(async move { operator::events::list(conn, &filter).await }));
+        list.await
+    }
+
+    async fn signal_list(&self, app: &App, limit: u32) -> Result<Vec<SignalRow>, StoreError> {
+        let (app, now) = (app.clone(), self.now());
+        let list = self.read(move |conn| {
+            Box::pin(async move { operator::events::signals(conn, &app, limit, now).await })
+        });
+        list.await
+    }
+
+    async fn session_list(&self, app: &App) -> Result<Vec<SessionRow>, StoreError> {
+        let (app, now) = (app.clone(), self.now());
+        let list = self.read(move |conn| {
+            Box::pin(async move { operator::health::sessions(conn, &app, now).await })
+        });
+        list.await
+    }
+
+    async fn app_health(&self, app: &App) -> Result<AppHealth, StoreError> {
+        let (app, now) = (app.clone(), self.now());
+        let health = self.read(move |conn| {
+            Box::pin(async move { operator::health::health(conn, &app, now).await })
+        });
+        health.await
+    }
+
+    async fn audit_list(&self, app: &App, limit: u32) -> Result<Vec<AuditRow>, StoreError> {
+        let app = app.clone();
+        let list = self.read(move |conn| {
+            Box::pin(async move { operator::health::audit(conn, &app, limit).await })
+        });
+        list.await
+    }
+}
+
+impl TxStore for SqliteStore {
+    type Tx = SqliteTx;
+    type Open = SqliteTransaction;
+
+    async fn begin(&self) -> Result<SqliteTransaction, StoreError> {
+        self.transactions().begin().await
+    }
+
+    async fn commit(&self, open: SqliteTransaction) -> Result<(), StoreError> {
+        open.commit().await
+    }
+
+    async fn event_emit_in(&self, tx: &mut SqliteTx, emit: Emit) -> Result<Emission, EmitError> {
+        in_transaction(tx)?;
+        let emit = Emit { eager: None, ..emit };
+        Ok(emit::emit(tx, &emit, self.now()).await?)
+    }
+
+    async fn version_publish_in(
+        &self,
+        tx: &mut SqliteTx,
+        publish: Publish,
+    ) -> Result<Published, PublishError> {
+        in_transaction(tx)?;
+        publish::publish(tx, &publish, self.now()).await
+    }
+
+    async fn signal_send_in(
+        &self,
+        tx: &mut SqliteTx,
+        send: SendSignal,
+    ) -> Result<SignalSent, SignalError> {
+        in_transaction(tx)?;
+        Ok(signal::send(tx, &send, self.now()).await?)
+    }
+
+    async fn run_transact(
+        &self,
+        before: Stamp,
+        work: &mut dyn TxWork<SqliteTx>,
+    ) -> Result<Option<Committed>, StoreError> {
+        self.transactions().run_transact(before, work).await
+    }
+
+    fn fence(&self, run: RunId, generation: u64) -> Arc<dyn Fence<SqliteTx>> {
+        Arc::new(SqliteFence { run, generation, fences: self.fences().clone() })
+    }
+
+    fn is_transaction_conflict(&self, error: &(dyn Error + 'static)) -> bool {
+        is_transaction_conflict(error)
+    }
+}
+
+fn in_transaction(tx: &SqliteTx) -> Result<(), StoreError> {
+    if tx.is_in_transaction() { Ok(()) } else { Err(StoreError::NotInTransaction) }
+}

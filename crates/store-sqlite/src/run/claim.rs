@@ -1,0 +1,163 @@
+//! Claims and takeovers.
+
+use sqlx::{Row, SqliteConnection};
+
+use surefoot_kernel_core::{
+    ClaimRequest, Commit, Lease, RowInput, Run, RunId, StoreError, TakeOverRequest, Timestamp,
+    decide_row,
+};
+
+use super::read::{run_by_id, runs_by_no};
+use super::row::{Head, read_run};
+use super::write::{Write, write_all};
+use crate::error::Fault;
+use crate::sql;
+use crate::writer::{Cx, Lane, Op};
+
+/// No claim takes more runs at once.
+const CLAIM_MAX: u32 = 1_000;
+
+/// A run that a claim may take, by the order in which runs are taken.
+type Candidate = (Timestamp, RunId, i64);
+
+pub(crate) struct Claim(pub(crate) ClaimRequest);
+
+impl Op for Claim {
+    type Out = Vec<Run>;
+    type Err = StoreError;
+    const LANE: Lane = Lane::Claim;
+
+    async fn run<'a>(
+        &'a self,
+        conn: &'a mut SqliteConnection,
+        cx: Cx,
+    ) -> Result<Vec<Run>, StoreError> {
+        Ok(claim(conn, &self.0, cx.now).await?)
+    }
+}
+
+async fn claim(
+    conn: &mut SqliteConnection,
+    request: &ClaimRequest,
+    now: Timestamp,
+) -> Result<Vec<Run>, Fault> {
+    let before = claimed_before(conn, request).await?;
+    if !before.is_empty() {
+        return Ok(before);
+    }
+    let lease =
+        Lease { owner: request.session, until: now.plus(request.lease), length: request.lease };
+    let numbers: Vec<i64> =
+        candidates(conn, request, now).await?.into_iter().map(|(_, _, no)| no).collect();
+    let mut decided: Vec<(Head, Commit)> = Vec::with_capacity(numbers.len());
+    for (head, run) in runs_by_no(conn, &numbers).await? {
+        if let Ok(facts) = decide_row(&run, RowInput::Claim { lease: lease.clone() }, now) {
+            decided.push((head, Commit::new(&run, &facts)));
+        }
+    }
+    let writes: Vec<Write<'_>> = decided
+        .iter()
+        .map(|(head, commit)| {
+            let mut write = Write::decided(head.clone(), commit);
+            write.claim_nonce = Some(nonce(request));
+            write
+        })
+        .collect();
+    write_all(conn, &writes, now).await?;
+    drop(writes);
+    Ok(decided.into_iter().map(|(_, commit)| commit.after).collect())
+}
+
+/// Whether a claim would find anything: asked on a reading connection, so that an idle worker writes nothing.
+pub(crate) async fn is_claimable(
+    conn: &mut SqliteConnection,
+    request: &ClaimRequest,
+    now: Timestamp,
+) -> Result<bool, Fault> {
+    if !claimed_before(conn, request).await?.is_empty() {
+        return Ok(true);
+    }
+    let one = ClaimRequest { limit: 1, ..request.clone() };
+    Ok(!candidates(conn, &one, now).await?.is_empty())
+}
+
+/// What the same claim took when it was made before and its answer was lost.
+async fn claimed_before(
+    conn: &mut SqliteConnection,
+    request: &ClaimRequest,
+) -> Result<Vec<Run>, Fault> {
+    let rows = sqlx::query(sql::RUN_CLAIMED)
+        .bind(request.session.to_bytes().to_vec())
+        .bind(nonce(request))
+        .fetch_all(conn)
+        .await?;
+    rows.iter().map(|row| Ok(read_run(row)?.1)).collect()
+}
+
+/// The first due runs over all footprints. One footprint at a time reads only what it takes; one query over all of
+/// them would read and sort every due run.
+async fn candidates(
+    conn: &mut SqliteConnection,
+    request: &ClaimRequest,
+    now: Timestamp,
+) -> Result<Vec<Candidate>, Fault> {
+    let limit = request.limit.min(CLAIM_MAX);
+    let mut found: Vec<Candidate> = Vec::new();
+    for footprint in &request.footprints {
+        let rows = sqlx::query(sql::RUN_CLAIMABLE)
+            .bind(request.app.as_str())
+            .bind(request.mode.as_str())
+            .bind(&**footprint)
+            .bind(now.micros())
+            .bind(limit)
+            .fetch_all(&mut *conn)
+            .await?;
+        for row in rows {
+            let id: [u8; 16] = row.try_get::<Vec<u8>, _>("id")?.try_into().unwrap_or_default();
+            let at = Timestamp::from_micros(row.try_get("claimable_at")?);
+            found.push((at, RunId::from_bytes(id), row.try_get("no")?));
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    found.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    Ok(found)
+}
+
+/// Any 64 bits will do as a name: the stored number keeps them, sign or not.
+fn nonce(request: &ClaimRequest) -> i64 {
+    request.nonce.cast_signed()
+}
+
+pub(crate) struct TakeOver(pub(crate) TakeOverRequest);
+
+impl Op for TakeOver {
+    type Out = Option<Run>;
+    type Err = StoreError;
+    const LANE: Lane = Lane::TakeOver;
+
+    async fn run<'a>(
+        &'a self,
+        conn: &'a mut SqliteConnection,
+        cx: Cx,
+    ) -> Result<Option<Run>, StoreError> {
+        Ok(take_over(conn, self.0, cx.now).await?)
+    }
+}
+
+async fn take_over(
+    conn: &mut SqliteConnection,
+    request: TakeOverRequest,
+    now: Timestamp,
+) -> Result<Option<Run>, Fault> {
+    let Some((head, run)) = run_by_id(conn, request.run).await? else { return Ok(None) };
+    let lease =
+        Lease { owner: request.session, until: now.plus(request.lease), length: request.lease };
+    // Refused only where nobody's commit can be in doubt any more.
+    let Ok(facts) = decide_row(&run, RowInput::TakeOver { lease }, now) else {
+        return Ok(Some(run));
+    };
+    let commit = Commit::new(&run, &facts);
+    write_all(conn, &[Write::decided(head, &commit)], now).await?;
+    Ok(Some(commit.after))
+}

@@ -1,0 +1,91 @@
+//! Commits of runs: checked by their stamps, written together.
+
+use std::borrow::Cow;
+
+use sqlx::SqliteConnection;
+
+use surefoot_kernel_core::{
+    Commit, Committed, Receipt, RowInput, Run, RunId, StoreError, Timestamp, apply, decide_row,
+};
+
+use super::read::heads;
+use super::wake::signal_for;
+use super::write::{Write, write_all};
+use crate::error::Fault;
+
+/// Commits of different runs, each with an answer of its own: an error costs all of them, a verdict only one.
+pub(crate) async fn commit_group(
+    conn: &mut SqliteConnection,
+    commits: &[&Commit],
+    now: Timestamp,
+) -> Result<Vec<Result<Committed, StoreError>>, Fault> {
+    let ids: Vec<RunId> = commits.iter().map(|commit| commit.before.run).collect();
+    let mut heads = heads(conn, &ids).await?;
+    let mut verdicts = Vec::with_capacity(commits.len());
+    let mut writes = Vec::with_capacity(commits.len());
+    for commit in commits {
+        let head = match heads.remove(&commit.before.run) {
+            // A run that was deleted has no holder any more.
+            None => Err(StoreError::LeaseLost),
+            Some(Err(Fault(error))) => Err(error),
+            Some(Ok(head)) => match commit.before.check_counters(head.generation, head.revision) {
+                Ok(()) => Ok(head),
+                Err(fenced) => Err(fenced.into()),
+            },
+        };
+        match head {
+            Ok(head) => {
+                let mut write = Write::of(head, commit);
+                match wake_at_once(conn, &mut write, now).await {
+                    Ok(()) => {
+                        writes.push(write);
+                        verdicts.push(None);
+                    }
+                    Err(Fault(error @ StoreError::Corrupt { .. })) => verdicts.push(Some(error)),
+                    Err(fault) => return Err(fault),
+                }
+            }
+            Err(error) => verdicts.push(Some(error)),
+        }
+    }
+    write_all(conn, &writes, now).await?;
+    let mut written = writes.into_iter().map(|write| committed(write.after.into_owned(), now));
+    let lost = || StoreError::Conflict;
+    Ok(verdicts
+        .into_iter()
+        .map(|verdict| match verdict {
+            Some(error) => Err(error),
+            None => written.next().ok_or_else(lost),
+        })
+        .collect())
+}
+
+/// One commit alone, on a transaction of its own.
+pub(crate) async fn commit_one(
+    conn: &mut SqliteConnection,
+    commit: &Commit,
+    now: Timestamp,
+) -> Result<Committed, StoreError> {
+    let mut answers = commit_group(conn, &[commit], now).await?;
+    answers.pop().unwrap_or(Err(StoreError::Conflict))
+}
+
+/// A run that parks on a signal which exists already is awake again before anybody can see it wait.
+async fn wake_at_once(
+    conn: &mut SqliteConnection,
+    write: &mut Write<'_>,
+    now: Timestamp,
+) -> Result<(), Fault> {
+    let Some((signal, wake)) = signal_for(conn, &write.after).await? else { return Ok(()) };
+    let input = RowInput::Wake { wake, at_once: true };
+    if let Ok(facts) = decide_row(&write.after, input, now) {
+        let woken: Run = facts.iter().fold(write.after.clone().into_owned(), apply);
+        write.after = Cow::Owned(woken);
+        write.woken_by = Some(signal);
+    }
+    Ok(())
+}
+
+fn committed(run: Run, now: Timestamp) -> Committed {
+    Committed { receipt: Receipt::attest(&run), run, now }
+}

@@ -1,0 +1,99 @@
+//! Reads of one run.
+
+use sqlx::{Row, SqliteConnection};
+
+use surefoot_kernel_core::{
+    Invocation, JournalEntry, LoadRequest, Phase, RestoreInvalid, Run, StoreError, Stored,
+    Timestamp,
+};
+
+use super::read::run_by_id;
+use super::row::int;
+use crate::error::Fault;
+use crate::sql;
+
+/// The row first, then what of the journal it counts: the journal only grows, so the two fit without a transaction.
+pub(crate) async fn load(
+    conn: &mut SqliteConnection,
+    request: LoadRequest,
+    now: Timestamp,
+) -> Result<Option<Stored>, Fault> {
+    let Some((no, run)) = whole_run(conn, request).await? else { return Ok(None) };
+    let journal = journal(conn, no, &run, request.after.unwrap_or(0)).await?;
+    let invocation = match request.after {
+        Some(_) => None,
+        None => Some(invocation(conn, no, &run).await?),
+    };
+    Ok(Some(Stored { run, invocation, journal, now }))
+}
+
+/// A run with its result.
+pub(crate) async fn whole_run(
+    conn: &mut SqliteConnection,
+    request: LoadRequest,
+) -> Result<Option<(i64, Run)>, Fault> {
+    let Some((head, mut run)) = run_by_id(conn, request.run).await? else { return Ok(None) };
+    let id = run.id;
+    if let Phase::Succeeded { result, .. } = &mut run.phase {
+        let stored = sqlx::query(sql::RUN_RESULT).bind(head.no).fetch_optional(conn).await?;
+        if let Some(row) = stored {
+            let text: &str = row.try_get("result")?;
+            *result = serde_json::from_str(text).map_err(|error| {
+                let what = format!("its result: {error}");
+                Fault(StoreError::Corrupt { run: id, what })
+            })?;
+        }
+    }
+    Ok(Some((head.no, run)))
+}
+
+pub(crate) async fn journal(
+    conn: &mut SqliteConnection,
+    no: i64,
+    run: &Run,
+    after: u64,
+) -> Result<Result<Vec<JournalEntry>, RestoreInvalid>, Fault> {
+    let rows = sqlx::query(sql::RUN_JOURNAL)
+        .bind(no)
+        .bind(int(after))
+        .bind(int(run.seq))
+        .fetch_all(conn)
+        .await?;
+    let mut entries = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let (seq, generation): (i64, i64) = (row.try_get("seq")?, row.try_get("generation")?);
+        let at = Timestamp::from_micros(row.try_get("at")?);
+        let (Ok(seq), Ok(generation)) = (u64::try_from(seq), u64::try_from(generation)) else {
+            let what = format!("journal row {seq} has a negative number");
+            return Ok(Err(RestoreInvalid { what }));
+        };
+        match JournalEntry::read(seq, generation, at, row.try_get("facts")?) {
+            Ok(entry) => entries.push(entry),
+            Err(invalid) => return Ok(Err(invalid)),
+        }
+    }
+    Ok(Ok(entries))
+}
+
+pub(crate) async fn invocation(
+    conn: &mut SqliteConnection,
+    no: i64,
+    run: &Run,
+) -> Result<Invocation, Fault> {
+    let corrupt = |what: String| Fault(StoreError::Corrupt { run: run.id, what });
+    let row = sqlx::query(sql::RUN_PAYLOAD).bind(no).fetch_optional(conn).await?;
+    let row = row.ok_or_else(|| corrupt("what it was started with is gone".to_owned()))?;
+    let value = |text: Option<&str>, column: &str| match text {
+        None => Ok(None),
+        Some(text) => {
+            let read = serde_json::from_str(text).map(Some);
+            read.map_err(|error| corrupt(format!("its {column}: {error}")))
+        }
+    };
+    Ok(Invocation {
+        trigger: value(row.try_get("data")?, "data")?.unwrap_or_default(),
+        inputs: serde_json::Value::Null,
+        context: value(row.try_get("context")?, "context")?.unwrap_or_default(),
+        actor: value(row.try_get("actor")?, "actor")?,
+    })
+}

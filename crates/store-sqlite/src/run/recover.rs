@@ -1,0 +1,99 @@
+//! One bounded pass of recovery.
+
+use std::collections::HashSet;
+
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Row, SqliteConnection};
+
+use surefoot_kernel_core::{
+    Commit, Recovered, RowInput, RunId, Scan, StoreError, Timestamp, decide_row,
+};
+
+use super::read::runs_by_no;
+use super::wake::{wake_all, write_decided};
+use crate::error::Fault;
+use crate::sql;
+use crate::writer::{Cx, Lane, Op};
+
+/// No pass touches more runs of one kind in one transaction.
+const RECOVER_MAX: u32 = 500;
+
+pub(crate) struct Recover(pub(crate) Scan);
+
+impl Op for Recover {
+    type Out = Recovered;
+    type Err = StoreError;
+    const LANE: Lane = Lane::Rest;
+
+    async fn run<'a>(
+        &'a self,
+        conn: &'a mut SqliteConnection,
+        cx: Cx,
+    ) -> Result<Recovered, StoreError> {
+        Ok(recover(conn, &self.0, cx.now).await?)
+    }
+}
+
+/// What a pass would look at.
+#[derive(Debug, Default)]
+pub(crate) struct Due {
+    wakes: Vec<i64>,
+    gone: Vec<i64>,
+    more: bool,
+}
+
+impl Due {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.wakes.is_empty() && self.gone.is_empty()
+    }
+}
+
+/// What is due now: asked on a reading connection first, so that an idle worker writes nothing.
+pub(crate) async fn due(
+    conn: &mut SqliteConnection,
+    scan: &Scan,
+    now: Timestamp,
+) -> Result<Due, Fault> {
+    let limit = scan.limit.clamp(1, RECOVER_MAX);
+    // One more than the limit says whether there are more.
+    let ask = limit.saturating_add(1);
+    let app = scan.app.as_str();
+    let signaled = sqlx::query(sql::RUN_SIGNALED).bind(app).bind(ask);
+    let signaled = numbers(signaled.fetch_all(&mut *conn).await?)?;
+    let overdue = sqlx::query(sql::RUN_OVERDUE).bind(app).bind(now.micros()).bind(ask);
+    let overdue = numbers(overdue.fetch_all(&mut *conn).await?)?;
+    let gone = sqlx::query(sql::RUN_GONE).bind(app).bind(now.micros()).bind(ask);
+    let mut gone = numbers(gone.fetch_all(&mut *conn).await?)?;
+    let mut seen = HashSet::new();
+    let mut wakes: Vec<i64> =
+        signaled.into_iter().chain(overdue).filter(|no| seen.insert(*no)).collect();
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let more = wakes.len() > limit || gone.len() > limit;
+    wakes.truncate(limit);
+    gone.truncate(limit);
+    Ok(Due { wakes, gone, more })
+}
+
+fn numbers(rows: Vec<SqliteRow>) -> Result<Vec<i64>, Fault> {
+    rows.iter().map(|row| Ok(row.try_get("no")?)).collect()
+}
+
+async fn recover(
+    conn: &mut SqliteConnection,
+    scan: &Scan,
+    now: Timestamp,
+) -> Result<Recovered, Fault> {
+    let due = due(conn, scan, now).await?;
+    let waiting = runs_by_no(conn, &due.wakes).await?;
+    let woken = wake_all(conn, waiting, now).await?;
+    let mut decided = Vec::with_capacity(due.gone.len());
+    for (head, run) in runs_by_no(conn, &due.gone).await? {
+        if let Ok(facts) = decide_row(&run, RowInput::LeaseGone, now) {
+            decided.push((head, Commit::new(&run, &facts), None));
+        }
+    }
+    write_decided(conn, &decided, now).await?;
+    let finalised: Vec<RunId> = decided.iter().map(|(_, commit, _)| commit.after.id).collect();
+    sqlx::query(sql::SIGNAL_SETTLE).bind(scan.app.as_str()).execute(conn).await?;
+    Ok(Recovered { woken, finalised, more: due.more })
+}

@@ -1,0 +1,78 @@
+//! Waits that end: by a signal, or by their deadline.
+
+use sqlx::{Row, SqliteConnection};
+
+use surefoot_kernel_core::{
+    Commit, Phase, RowInput, Run, RunId, StoreError, Timestamp, Wake, decide_row,
+};
+
+use super::row::Head;
+use super::write::{Write, place, write_all};
+use crate::error::Fault;
+use crate::sql;
+
+/// The signal that a run waits for, if it was sent: its row number, and the wake that it is.
+pub(crate) async fn signal_for(
+    conn: &mut SqliteConnection,
+    run: &Run,
+) -> Result<Option<(i64, Wake)>, Fault> {
+    let Phase::Waiting(wait) = &run.phase else { return Ok(None) };
+    let Some(on) = &wait.on else { return Ok(None) };
+    let row = sqlx::query(sql::SIGNAL_BY_KEY)
+        .bind(run.origin.app.as_str())
+        .bind(on.is_app_wide())
+        .bind(place(on.is_app_wide(), run))
+        .bind(on.kind())
+        .bind(on.key())
+        .fetch_optional(conn)
+        .await?;
+    let Some(row) = row else { return Ok(None) };
+    let data: &str = row.try_get("data")?;
+    let data = serde_json::from_str(data).map_err(|error| {
+        let what = format!("the signal that it waits for: {error}");
+        Fault(StoreError::Corrupt { run: run.id, what })
+    })?;
+    Ok(Some((row.try_get("no")?, Wake::Signal(data))))
+}
+
+/// Wakes waiting runs: by their signal if it was sent, else by their deadline. Who is not due stays.
+pub(crate) async fn wake_all(
+    conn: &mut SqliteConnection,
+    runs: Vec<(Head, Run)>,
+    now: Timestamp,
+) -> Result<Vec<RunId>, Fault> {
+    let mut decided = Vec::with_capacity(runs.len());
+    for (head, run) in runs {
+        let (signal, wake) = match signal_for(conn, &run).await {
+            Ok(Some((signal, wake))) => (Some(signal), wake),
+            Ok(None) => (None, Wake::Deadline),
+            Err(Fault(error @ StoreError::Corrupt { .. })) => {
+                tracing::warn!(%error, "a run is not woken");
+                continue;
+            }
+            Err(fault) => return Err(fault),
+        };
+        if let Ok(facts) = decide_row(&run, RowInput::Wake { wake, at_once: false }, now) {
+            decided.push((head, Commit::new(&run, &facts), signal));
+        }
+    }
+    write_decided(conn, &decided, now).await?;
+    Ok(decided.iter().map(|(_, commit, _)| commit.after.id).collect())
+}
+
+/// Writes what was decided on rows that were read in this transaction.
+pub(crate) async fn write_decided(
+    conn: &mut SqliteConnection,
+    decided: &[(Head, Commit, Option<i64>)],
+    now: Timestamp,
+) -> Result<(), Fault> {
+    let writes: Vec<Write<'_>> = decided
+        .iter()
+        .map(|(head, commit, signal)| {
+            let mut write = Write::decided(head.clone(), commit);
+            write.woken_by = *signal;
+            write
+        })
+        .collect();
+    write_all(conn, &writes, now).await
+}

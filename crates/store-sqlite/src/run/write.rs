@@ -1,0 +1,270 @@
+//! How a run's row is written: the one way, for workers, operators and the store itself.
+
+use std::borrow::Cow;
+
+use sqlx::query::Query;
+use sqlx::sqlite::SqliteArguments;
+use sqlx::{Sqlite, SqliteConnection};
+
+use surefoot_kernel_core::{
+    Audit, Commit, JournalText, OpenEffect, Phase, Run, RunState, Timestamp, VersionId, Wake,
+};
+
+use super::row::{Head, detail_of, int, json_opt};
+use crate::error::Fault;
+use crate::sql::{self, pieces};
+
+type Statement<'q> = Query<'q, Sqlite, SqliteArguments>;
+
+/// One row to write, its stamp checked already.
+#[derive(Debug)]
+pub(crate) struct Write<'a> {
+    pub(crate) head: Head,
+    pub(crate) after: Cow<'a, Run>,
+    pub(crate) journal: Option<&'a JournalText>,
+    pub(crate) audit: Option<&'a Audit>,
+    /// Names the claim that led to `after`, if it is one.
+    pub(crate) claim_nonce: Option<i64>,
+    /// The signal that woke the run into `after`, if that is what happened.
+    pub(crate) woken_by: Option<i64>,
+}
+
+impl<'a> Write<'a> {
+    /// What was decided on a row that was read before this transaction.
+    pub(crate) fn of(head: Head, commit: &'a Commit) -> Self {
+        let mut after = Cow::Borrowed(&commit.after);
+        // A renewal since the run was read is no write of the run: the commit must not undo it.
+        if let (Some(stored), Phase::Running { lease, .. }) = (&head.lease, &commit.after.phase)
+            && lease != stored
+            && let Phase::Running { lease, .. } = &mut after.to_mut().phase
+        {
+            *lease = stored.clone();
+        }
+        Self { after, ..Self::decided(head, commit) }
+    }
+
+    /// What was decided on the row as it stands in this transaction.
+    pub(crate) fn decided(head: Head, commit: &'a Commit) -> Self {
+        Self {
+            head,
+            after: Cow::Borrowed(&commit.after),
+            journal: commit.journal.as_ref(),
+            audit: commit.audit.as_ref(),
+            claim_nonce: None,
+            woken_by: None,
+        }
+    }
+
+    /// Whether it is no more than a step of a running run: then no indexed column changes.
+    fn is_step(&self) -> bool {
+        let (head, after) = (&self.head, &*self.after);
+        head.state == RunState::Running
+            && after.lease() == head.lease.as_ref()
+            && head.generation == after.generation
+            && self.claim_nonce.is_none()
+            && !head.has_effect
+            && after.effect().is_none()
+            && head.canceled == after.cancel.is_some()
+            && head.resume_step.is_none()
+            && after.resume.is_none()
+    }
+
+    /// The claim that the run is held by, if it is still the one that claimed it.
+    fn nonce(&self) -> Option<i64> {
+        self.after.lease()?;
+        let kept = self.head.generation == self.after.generation;
+        self.claim_nonce.or(self.head.claim_nonce.filter(|_| kept))
+    }
+
+    /// The signal that the open step was woken by.
+    fn signal(&self) -> Option<i64> {
+        let resume = self.after.resume.as_ref()?;
+        match &resume.wake {
+            Wake::Deadline => None,
+            Wake::Signal(_) => {
+                let kept = self.head.resume_step.as_ref() == Some(&resume.step);
+                self.woken_by.or(self.head.signal.filter(|_| kept))
+            }
+        }
+    }
+
+    /// The signal on which this write records an outcome: spent from now on.
+    fn spent(&self) -> Option<i64> {
+        let (signal, step) = (self.head.signal?, self.head.resume_step.as_ref()?);
+        let resumes = self.after.resume.as_ref().is_some_and(|resume| resume.step == *step);
+        let waits = matches!(&self.after.phase, Phase::Waiting(wait) if wait.step == *step);
+        let open = resumes || waits;
+        (!open).then_some(signal)
+    }
+}
+
+/// Writes rows of different runs, their journals and audits. The caller holds a write transaction.
+pub(crate) async fn write_all(
+    conn: &mut SqliteConnection,
+    writes: &[Write<'_>],
+    now: Timestamp,
+) -> Result<(), Fault> {
+    let (steps, moves): (Vec<&Write<'_>>, Vec<_>) = writes.iter().partition(|it| it.is_step());
+    for piece in pieces(&steps) {
+        let mut query = sqlx::query(sql::RUN_STEP.text(piece.len()));
+        for write in piece {
+            query = bind_step(query, write)?;
+        }
+        query.execute(&mut *conn).await?;
+    }
+    for piece in pieces(&moves) {
+        let mut query = sqlx::query(sql::RUN_MOVE.text(piece.len()));
+        for write in piece {
+            query = query.bind(write.head.no);
+            query = bind_state(query, &write.after, write.nonce(), write.signal())?;
+        }
+        query.execute(&mut *conn).await?;
+    }
+    let journaled: Vec<_> = writes.iter().filter_map(|it| Some((it, it.journal?))).collect();
+    for piece in pieces(&journaled) {
+        let mut query = sqlx::query(sql::JOURNAL_APPEND.text(piece.len()));
+        for (write, journal) in piece {
+            query = query
+                .bind(write.head.no)
+                .bind(int(journal.seq))
+                .bind(int(journal.count))
+                .bind(int(write.after.generation))
+                .bind(now.micros())
+                .bind(&*journal.facts);
+        }
+        query.execute(&mut *conn).await?;
+    }
+    for write in writes {
+        write_rest(conn, write, now).await?;
+    }
+    Ok(())
+}
+
+/// What few writes have.
+async fn write_rest(
+    conn: &mut SqliteConnection,
+    write: &Write<'_>,
+    now: Timestamp,
+) -> Result<(), Fault> {
+    if let Phase::Succeeded { result, .. } = &write.after.phase
+        && !result.is_null()
+        && write.head.state != RunState::Succeeded
+    {
+        let query = sqlx::query(sql::RUN_RESULT_WRITE);
+        query.bind(write.head.no).bind(result.to_string()).execute(&mut *conn).await?;
+    }
+    if let Some(signal) = write.spent() {
+        let query = sqlx::query(sql::SIGNAL_SPEND);
+        query.bind(now.micros()).bind(signal).execute(&mut *conn).await?;
+    }
+    if let Some(audit) = write.audit {
+        let origin = &write.after.origin;
+        let about = About { app: origin.app.as_str(), scope: origin.scope.as_str() };
+        audit_write(conn, about, audit, (Some(&*write.after), None), now).await?;
+    }
+    Ok(())
+}
+
+/// Whose audit it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct About<'a> {
+    pub(crate) app: &'a str,
+    pub(crate) scope: &'a str,
+}
+
+pub(crate) async fn audit_write(
+    conn: &mut SqliteConnection,
+    about: About<'_>,
+    audit: &Audit,
+    (run, version): (Option<&Run>, Option<VersionId>),
+    now: Timestamp,
+) -> Result<(), Fault> {
+    sqlx::query(sql::AUDIT_WRITE)
+        .bind(now.micros())
+        .bind(about.app)
+        .bind(about.scope)
+        .bind(&*audit.actor)
+        .bind(&*audit.verb)
+        .bind(&*audit.reason)
+        .bind(run.map(|run| run.id.to_bytes().to_vec()))
+        .bind(version.map(|version| version.to_bytes().to_vec()))
+        .bind(&*audit.details)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// `run/step`: the columns that steps write.
+fn bind_step<'q>(query: Statement<'q>, write: &Write<'_>) -> Result<Statement<'q>, Fault> {
+    let run = &*write.after;
+    Ok(query
+        .bind(write.head.no)
+        .bind(int(run.revision))
+        .bind(int(run.seq))
+        .bind(int(run.journal_bytes))
+        .bind(run.failures)
+        .bind(run.step_attempt)
+        .bind(json_opt(run.deadline.as_ref())?)
+        .bind(json_opt(run.last_failure.as_ref())?))
+}
+
+/// `run/move` and `run/insert`: every column that can change, in the order of the table.
+pub(crate) fn bind_state<'q>(
+    query: Statement<'q>,
+    run: &Run,
+    claim_nonce: Option<i64>,
+    signal: Option<i64>,
+) -> Result<Statement<'q>, Fault> {
+    let lease = run.lease();
+    let wait = match &run.phase {
+        Phase::Waiting(wait) => Some(wait),
+        Phase::Queued { .. }
+        | Phase::Running { .. }
+        | Phase::NeedsAttention(_)
+        | Phase::Succeeded { .. }
+        | Phase::Failed { .. }
+        | Phase::Canceled { .. } => None,
+    };
+    let on = wait.and_then(|wait| wait.on.as_ref());
+    let query = query
+        .bind(int(run.generation))
+        .bind(int(run.revision))
+        .bind(int(run.seq))
+        .bind(int(run.journal_bytes))
+        .bind(run.failures)
+        .bind(run.step_attempt)
+        .bind(json_opt(run.deadline.as_ref())?)
+        .bind(json_opt(run.last_failure.as_ref())?)
+        .bind(int(run.attempt))
+        .bind(run.started_at.map(Timestamp::micros))
+        .bind(run.ended_at.map(Timestamp::micros))
+        .bind(run.state().as_str())
+        .bind(run.claimable_at().map(Timestamp::micros))
+        .bind(lease.map(|lease| lease.owner.to_bytes().to_vec()))
+        .bind(lease.map(|lease| lease.length.get()))
+        .bind(claim_nonce)
+        .bind(wait.and_then(|wait| wait.deadline).map(Timestamp::micros))
+        .bind(on.map(|on| on.is_app_wide()))
+        .bind(on.map(|on| place(on.is_app_wide(), run).to_owned()))
+        .bind(on.map(|on| on.kind().to_owned()))
+        .bind(on.map(|on| on.key().to_owned()));
+    Ok(bind_effect(query, run.effect())
+        .bind(json_opt(run.cancel.as_ref())?)
+        .bind(detail_of(&run.phase)?)
+        .bind(signal)
+        .bind(json_opt(run.resume.as_ref())?))
+}
+
+fn bind_effect<'q>(query: Statement<'q>, effect: Option<&OpenEffect>) -> Statement<'q> {
+    query
+        .bind(effect.map(|effect| effect.step.as_str().to_owned()))
+        .bind(effect.map(|effect| effect.action.clone()))
+        .bind(effect.map(|effect| effect.state.as_str()))
+        .bind(effect.map(|effect| effect.since.micros()))
+        .bind(effect.and_then(|effect| effect.evidence.clone()))
+}
+
+/// The scope column of what is waited for: empty outside every scope.
+pub(crate) fn place(app_wide: bool, run: &Run) -> &str {
+    if app_wide { "" } else { run.origin.scope.as_str() }
+}

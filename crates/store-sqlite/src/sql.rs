@@ -1,0 +1,142 @@
+//! The statements. Each is a file of its own, named like its constant, so that logs and plans can be traced to it.
+
+use std::fmt::Write as _;
+use std::sync::LazyLock;
+
+/// How many rows a multi-row statement writes at once: few texts, so that each stays prepared.
+pub(crate) const SIZES: [usize; 4] = [64, 16, 4, 1];
+
+/// A statement with a list of rows, in each of the sizes.
+#[derive(Debug)]
+pub(crate) struct Rows([String; 4]);
+
+impl Rows {
+    fn new(template: &str, row: &str) -> Self {
+        Self(SIZES.map(|size| {
+            let mut rows = String::new();
+            for index in 0..size {
+                let comma = if index == 0 { "" } else { ", " };
+                let _ = write!(rows, "{comma}{row}");
+            }
+            template.replace("/*rows*/", &rows)
+        }))
+    }
+
+    /// The text for so many rows, which is one of [`SIZES`].
+    pub(crate) fn text(&self, rows: usize) -> &str {
+        let index = SIZES.iter().position(|size| *size == rows);
+        index.and_then(|index| self.0.get(index)).map_or("", String::as_str)
+    }
+}
+
+/// Cuts a list into pieces whose lengths are of [`SIZES`].
+pub(crate) fn pieces<T>(mut rest: &[T]) -> impl Iterator<Item = &[T]> {
+    std::iter::from_fn(move || {
+        let size = SIZES.into_iter().find(|size| *size <= rest.len())?;
+        let (piece, behind) = rest.split_at_checked(size)?;
+        rest = behind;
+        Some(piece)
+    })
+}
+
+macro_rules! statements {
+    ($($name:ident = $path:literal),* $(,)?) => {
+        $(pub(crate) const $name: &str = include_str!(concat!("../sql/", $path, ".sql"));)*
+        const SINGLE: &[(&str, &str)] = &[$(($path, $name)),*];
+    };
+}
+
+macro_rules! row_statements {
+    ($($name:ident = $path:literal, $row:expr),* $(,)?) => {
+        $(pub(crate) static $name: LazyLock<Rows> =
+            LazyLock::new(|| Rows::new(include_str!(concat!("../sql/", $path, ".sql")), $row));)*
+        fn many() -> Vec<(&'static str, &'static Rows)> {
+            vec![$(($path, &*$name)),*]
+        }
+    };
+}
+
+statements! {
+    META_EXISTS = "meta/exists",
+    META_SCHEMA = "meta/schema",
+    META_SET_SCHEMA = "meta/set_schema",
+    META_DATA_VERSION = "meta/data_version",
+    WORKFLOW_ENSURE = "workflow/ensure",
+    WORKFLOW_BY_KEY = "workflow/by_key",
+    WORKFLOW_LIST = "workflow/list",
+    WORKFLOW_ACTIVATIONS = "workflow/activations",
+    WORKFLOW_SET_ACTIVE = "workflow/set_active",
+    WORKFLOW_CLEAR_ACTIVATIONS = "workflow/clear_activations",
+    WORKFLOW_WRITE_ACTIVATION = "workflow/write_activation",
+    VERSION_INSERT = "version/insert",
+    VERSION_BY_ID = "version/by_id",
+    VERSION_BY_REVISION = "version/by_revision",
+    VERSION_LIST = "version/list",
+    EVENT_ORIGINAL = "event/original",
+    EVENT_MATCH = "event/match",
+    EVENT_INSERT = "event/insert",
+    EVENT_PAYLOAD_WRITE = "event/payload_write",
+    EVENT_DELIVERY_WRITE = "event/delivery_write",
+    EVENT_DUE = "event/due",
+    EVENT_TO_DISPATCH = "event/to_dispatch",
+    EVENT_DELIVERIES = "event/deliveries",
+    EVENT_DISPATCHED = "event/dispatched",
+    EVENT_DISPATCH_FAILED = "event/dispatch_failed",
+    SIGNAL_INSERT = "signal/insert",
+    SIGNAL_BY_KEY = "signal/by_key",
+    SIGNAL_MORE = "signal/more",
+    SIGNAL_SETTLE = "signal/settle",
+    SIGNAL_SPEND = "signal/spend",
+    RUN_INSERT = "run/insert",
+    RUN_PAYLOAD_WRITE = "run/payload_write",
+    RUN_RESULT_WRITE = "run/result_write",
+    RUN_BY_ID = "run/by_id",
+    RUN_PAYLOAD = "run/payload",
+    RUN_RESULT = "run/result",
+    RUN_JOURNAL = "run/journal",
+    RUN_CLAIMABLE = "run/claimable",
+    RUN_CLAIMED = "run/claimed",
+    RUN_OVERDUE = "run/overdue",
+    RUN_GONE = "run/gone",
+    RUN_SIGNALED = "run/signaled",
+    RUN_WAITING_ON = "run/waiting_on",
+    RUN_FOOTPRINTS = "run/footprints",
+    RUN_FENCE = "run/fence",
+    RUN_FENCED = "run/fenced",
+    SESSION_REPORT = "session/report",
+    AUDIT_WRITE = "audit/write",
+    OPERATOR_APPS = "operator/apps",
+    OPERATOR_RUNS = "operator/runs",
+    OPERATOR_RUNS_IN_STATE = "operator/runs_in_state",
+    OPERATOR_CHILDREN = "operator/children",
+    OPERATOR_EFFECTS = "operator/effects",
+    OPERATOR_EVENTS = "operator/events",
+    OPERATOR_EVENTS_IN_STATUS = "operator/events_in_status",
+    OPERATOR_EVENT = "operator/event",
+    OPERATOR_SIGNALS = "operator/signals",
+    OPERATOR_SESSIONS = "operator/sessions",
+    OPERATOR_COUNT_RUNS = "operator/count_runs",
+    OPERATOR_COUNT_EVENTS = "operator/count_events",
+    OPERATOR_DUE = "operator/due",
+    OPERATOR_UNSETTLED = "operator/unsettled",
+    OPERATOR_EXHAUSTED = "operator/exhausted",
+    OPERATOR_PENDING = "operator/pending",
+    OPERATOR_AUDIT = "operator/audit",
+}
+
+row_statements! {
+    RUN_HEADS = "run/heads", "?",
+    RUN_BY_NO = "run/by_no", "?",
+    RUN_RENEW = "run/renew", "?",
+    RUN_STEP = "run/step", "(?, ?, ?, ?, ?, ?, ?, ?)",
+    RUN_MOVE = "run/move", "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    JOURNAL_APPEND = "run/journal_append", "(?, ?, ?, ?, ?, ?)",
+}
+
+/// Every statement by name, in each of its sizes.
+pub(crate) fn all() -> Vec<(&'static str, &'static str)> {
+    let single = SINGLE.iter().copied();
+    let many = many().into_iter();
+    let many = many.flat_map(|(name, rows)| rows.0.iter().map(move |text| (name, text.as_str())));
+    single.chain(many).collect()
+}

@@ -1,0 +1,142 @@
+//! The store: its handle, and how it is opened.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use sqlx::SqliteConnection;
+
+use surefoot_kernel_core::{BoxFuture, StoreError, Timestamp};
+
+use crate::clock::StoreClock;
+use crate::error::{Fault, Said};
+use crate::fence::Fences;
+use crate::migrate::migrate;
+use crate::options::SqliteOptions;
+use crate::pool::Pool;
+use crate::transaction::Transactions;
+use crate::wake::{SqliteWake, Watch};
+use crate::writer::lock::Turn;
+use crate::writer::{Writer, WriterHandle};
+
+/// A durable store in one file, with no server. Clones are handles of the same store; any number of processes may
+/// have the same file open.
+///
+/// Its writer is a task of the runtime on which it was opened.
+#[derive(Debug, Clone)]
+pub struct SqliteStore(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    clock: StoreClock,
+    readers: Arc<Pool>,
+    writer: WriterHandle,
+    transactions: Transactions,
+    fences: Fences,
+    watch: Arc<Watch>,
+    /// The folder of a store that lives as long as its handles.
+    _folder: Option<tempfile::TempDir>,
+}
+
+impl SqliteStore {
+    /// Opens a database file, and creates it or brings its schema up to date if need be.
+    ///
+    /// # Errors
+    /// `Unavailable` if the file cannot be used, `SchemaTooNew` if a newer build wrote it.
+    pub async fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        Self::open_with(SqliteOptions::new(path)).await
+    }
+
+    /// Opens a database file with options.
+    ///
+    /// # Errors
+    /// As [`SqliteStore::open`].
+    pub async fn open_with(options: SqliteOptions) -> Result<Self, StoreError> {
+        Self::start(options, None).await
+    }
+
+    /// A store that is gone with its last handle, for tests and trials: a file in a temporary folder, since memory
+    /// shared between connections has other locks than a file.
+    ///
+    /// # Errors
+    /// `Unavailable` if there is no place for temporary files.
+    pub async fn in_memory() -> Result<Self, StoreError> {
+        let folder = tempfile::Builder::new().prefix("surefoot-").tempdir();
+        let folder = folder.map_err(|error| StoreError::Unavailable(Box::new(error)))?;
+        let options = SqliteOptions::new(folder.path().join("store.db")).ephemeral();
+        Self::start(options, Some(folder)).await
+    }
+
+    async fn start(
+        options: SqliteOptions,
+        folder: Option<tempfile::TempDir>,
+    ) -> Result<Self, StoreError> {
+        migrate(&options).await?;
+        let turn = Turn::new();
+        let writer = Writer::start(&options, turn.clone());
+        let transactions = Transactions {
+            pool: Pool::transactions(&options),
+            turn,
+            lock_wait: options.lock_wait,
+            clock: options.clock.clone(),
+        };
+        Ok(Self(Arc::new(Inner {
+            readers: Pool::readers(&options),
+            writer,
+            transactions,
+            fences: Fences::default(),
+            watch: Watch::new(Pool::watch(&options)),
+            clock: options.clock,
+            _folder: folder,
+        })))
+    }
+
+    /// Completes when somebody, in this process or another one, has committed something since the call.
+    pub async fn changed(&self) {
+        self.0.watch.changed(None).await;
+    }
+
+    /// What tells a worker of commits of other processes.
+    #[must_use]
+    pub fn wake_bus(&self) -> SqliteWake {
+        SqliteWake::new(self.0.watch.clone())
+    }
+
+    /// How many connections are lent out: for reads, and for transactions of the application. For tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn lent(&self) -> (usize, usize) {
+        (self.0.readers.lent(), self.0.transactions.pool.lent())
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.0.clock.now()
+    }
+
+    pub(crate) fn writer(&self) -> &WriterHandle {
+        &self.0.writer
+    }
+
+    pub(crate) fn transactions(&self) -> &Transactions {
+        &self.0.transactions
+    }
+
+    pub(crate) fn fences(&self) -> &Fences {
+        &self.0.fences
+    }
+
+    /// Reads on a connection that cannot write.
+    pub(crate) async fn read<T>(
+        &self,
+        read: impl for<'c> FnOnce(&'c mut SqliteConnection) -> BoxFuture<'c, Result<T, Fault>> + Send,
+    ) -> Result<T, StoreError> {
+        let mut conn = self.0.readers.borrow().await?;
+        let done = read(&mut conn).await;
+        conn.give_back();
+        Ok(done?)
+    }
+}
+
+/// A page's cursor that is not one of ours.
+pub(crate) fn not_a_cursor() -> StoreError {
+    StoreError::Refused(Box::new(Said("the cursor is not one of this list")))
+}

@@ -1,0 +1,77 @@
+//! Publish, emit, claim, commit, load.
+
+use serde_json::json;
+use surefoot_kernel_core::{
+    Commit, End, Fact, Phase, RunState, RunStore, Scan, StoreError, TakeOverRequest,
+};
+
+use crate::support::{LEASE, World, app, claim, load, next, order, outcome, session, step};
+
+#[tokio::test]
+async fn a_run_goes_from_its_event_to_its_end() {
+    let world = World::published().await;
+    let emission = world.emit(order()).await;
+    assert!(emission.new);
+    assert_eq!((emission.matched, emission.runs.len()), (1, 1));
+    let claimed = world.store.run_claim(claim(10, next())).await.unwrap();
+    assert_eq!(claimed.len(), 1);
+    let run = &claimed[0];
+    assert_eq!(run.id, emission.runs[0]);
+    assert_eq!((run.generation, run.revision, run.attempt, run.failures), (1, 1, 1, 1));
+
+    let first = step(&world.store, run).await.unwrap();
+    let second = step(&world.store, &first.run).await.unwrap();
+    let result = json!({"done": [1, 2.5, "x"]});
+    let end = End::Succeeded { result: result.clone(), message: None, step: None };
+    let end = Fact::Ended { end, at: second.now };
+    let ended = world.store.run_commit(Commit::new(&second.run, &[end])).await.unwrap();
+
+    let stored = load(&world.store, run.id).await;
+    assert_eq!(stored.run, ended.run);
+    assert_eq!(stored.run.phase, Phase::Succeeded { result, message: None });
+    let journal = stored.journal.unwrap();
+    assert_eq!(journal.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [0, 1, 2]);
+    let invocation = stored.invocation.unwrap();
+    assert_eq!(invocation.trigger, json!({"item": "bolt", "count": 3}));
+    assert!(world.store.run_claim(claim(10, next())).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_stale_commit_writes_nothing() {
+    let world = World::published().await;
+    let run = world.claimed(1).await.remove(0);
+    let stale = outcome(&run, json!(1));
+    step(&world.store, &run).await.unwrap();
+    assert!(matches!(world.store.run_commit(stale.clone()).await, Err(StoreError::Conflict)));
+    let request = TakeOverRequest { run: run.id, session: session(), lease: LEASE };
+    let taken = world.store.run_take_over(request).await.unwrap().unwrap();
+    assert_eq!(taken.generation, 2);
+    assert!(matches!(world.store.run_commit(stale).await, Err(StoreError::LeaseLost)));
+    assert_eq!(load(&world.store, run.id).await.journal.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_repeated_claim_finds_what_it_claimed() {
+    let world = World::published().await;
+    world.emit(order()).await;
+    let nonce = next();
+    let first = world.store.run_claim(claim(10, nonce)).await.unwrap();
+    world.emit(order()).await;
+    assert_eq!(world.store.run_claim(claim(10, nonce)).await.unwrap(), first);
+    let other = world.store.run_claim(claim(10, next())).await.unwrap();
+    assert_eq!(other.len(), 1);
+    assert_ne!(other[0].id, first[0].id);
+}
+
+#[tokio::test]
+async fn a_lapsed_lease_is_claimed_again() {
+    let world = World::published().await;
+    let run = world.claimed(1).await.remove(0);
+    assert!(world.store.run_claim(claim(1, next())).await.unwrap().is_empty());
+    world.pass(LEASE);
+    let again = world.store.run_claim(claim(1, next())).await.unwrap();
+    assert_eq!((again[0].id, again[0].generation, again[0].failures), (run.id, 2, 2));
+    let scan = Scan { app: app(), limit: 10 };
+    assert_eq!(world.store.run_recover(scan).await.unwrap(), Default::default());
+    assert_eq!(again[0].state(), RunState::Running);
+}

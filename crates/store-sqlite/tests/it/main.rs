@@ -1,0 +1,5 @@
+//! The embedded store, from outside.
+#![expect(clippy::unwrap_used, reason = "helpers of tests may unwrap like the tests themselves")]
+
+mod basics;
+mod support;

@@ -2,7 +2,10 @@
 //!
 //! This crate is the one dependency of an application. It gathers what is written elsewhere and defines nothing.
 
-pub use surefoot_kernel_core::{Code, Dependency, EffectKey, Event, RunId, Signal, StepKey};
+pub use surefoot_kernel_core::{
+    BoxFuture, Code, Dependency, EffectKey, Event, Fence, FenceError, RunId, Signal, SignalError,
+    StepKey, StoreError, TxStore,
+};
 pub use surefoot_language::*;
 #[cfg(feature = "sqlite")]
 pub use surefoot_store_sqlite as sqlite;

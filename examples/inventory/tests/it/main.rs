@@ -2,5 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper of tests fails the test by panicking")]
 
+mod mail;
 mod provider;
+mod shop;
 mod stock;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use sqlx::SqliteConnection;
 
@@ -106,6 +107,15 @@ impl SqliteStore {
     #[must_use]
     pub fn lent(&self) -> (usize, usize) {
         (self.0.readers.lent(), self.0.transactions.pool.lent())
+    }
+
+    /// How many transactions the writer has made, and the longest one in microseconds. For tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn writer_stats(&self) -> (u64, u64) {
+        let stats = self.0.writer.stats();
+        let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
+        (read(&stats.transactions), read(&stats.hold_us_max))
     }
 
     pub(crate) fn now(&self) -> Timestamp {

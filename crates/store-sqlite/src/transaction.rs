@@ -88,8 +88,9 @@ impl Transactions {
             }
             tokio::time::sleep(pause.next()).await;
         }
-        conn.limit().set(TRANSACTION_LIMIT);
         let began = Instant::now();
+        // Later than the limit itself: whatever is interrupted is over.
+        conn.limit().set(TRANSACTION_LIMIT + Duration::from_millis(5));
         sqlx::query(OPEN_GUARD).execute(&mut *conn).await.map_err(store_error)?;
         Ok(SqliteTransaction { conn, began, _turn: turn })
     }

@@ -1,2 +1,3 @@
 -- operator/exhausted
-SELECT count(*) AS count FROM run WHERE app = ?1 AND state = 'failed' AND detail ->> '$.code' = ?2
+SELECT count(*) AS count FROM run WHERE app = ?1 AND state = 'failed' 
+    AND CASE WHEN json_valid(detail) THEN detail ->> '$.code' END = ?2

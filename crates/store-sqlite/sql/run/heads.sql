@@ -1,5 +1,5 @@
 -- run/heads
 SELECT no, id, generation, revision, state, claimable_at, lease_owner, lease_length, claim_nonce,
     cancel IS NOT NULL AS canceled, effect_state IS NOT NULL AS has_effect,
-    signal, resume ->> '$.step' AS resume_step
+    signal, CASE WHEN json_valid(resume) THEN resume ->> '$.step' END AS resume_step
 FROM run WHERE id IN (/*rows*/)

@@ -4,6 +4,7 @@ use serde_json::Value;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
+use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::{
     Commit, Dispatch, Eager, Emission, Emit, EmitError, EventId, Lease, Mode, Origin, RowInput,
     Run, RunId, START_EVENT, StoreError, Timestamp, VersionId, WorkflowKey, decide_row,
@@ -294,7 +295,7 @@ pub(crate) fn sixteen(row: &SqliteRow, column: &str) -> Result<[u8; 16], Fault> 
 /// JSON of a column outside of runs.
 pub(crate) fn read_json(row: &SqliteRow, column: &str) -> Result<Option<Value>, Fault> {
     let text: Option<&str> = row.try_get(column)?;
-    text.map(|text| serde_json::from_str(text).map_err(|_| unreadable())).transpose()
+    text.map(|text| from_stored(text).map_err(|_| unreadable())).transpose()
 }
 
 pub(crate) fn unreadable() -> Fault {

@@ -3,6 +3,7 @@
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
+use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::{
     App, AppHealth, AuditRow, Code, EventStatus, RunId, RunState, SessionId, SessionRow, Timestamp,
     VersionId,
@@ -32,7 +33,7 @@ pub(crate) async fn sessions(
             Ok(SessionRow {
                 session: SessionId::from_bytes(sixteen(row, "id")?),
                 name: row.try_get("name")?,
-                offers: serde_json::from_str(offers).map_err(|_| unreadable())?,
+                offers: from_stored(offers).map_err(|_| unreadable())?,
                 slots: row.try_get("slots")?,
                 busy: row.try_get("busy")?,
                 stuck: row.try_get("stuck")?,

@@ -3,6 +3,7 @@
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
+use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::{
     App, Scope, StoredVersion, Timestamp, VersionId, WorkflowKey, WorkflowRow,
 };
@@ -28,7 +29,7 @@ fn read_version(row: &SqliteRow) -> Result<StoredVersion, Fault> {
         author: row.try_get("author")?,
         active: row.try_get("active")?,
         plan_hash: row.try_get("plan_hash")?,
-        footprint: serde_json::from_str(footprint).map_err(|_| unreadable())?,
+        footprint: from_stored(footprint).map_err(|_| unreadable())?,
         plan: row.try_get("plan")?,
         source: row.try_get("source")?,
     })

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use sqlx::{Row, SqliteConnection};
 
+use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::plan::Plan;
 use surefoot_kernel_core::{
     Activate, Activation, Audit, Publish, PublishError, Published, Timestamp, VersionId,
@@ -200,7 +201,7 @@ async fn activate_stored(
 ) -> Result<Published, Fault> {
     let id = VersionId::from_bytes(sixteen(version, "id")?);
     let plan: &str = version.try_get("plan")?;
-    let plan: Plan = serde_json::from_str(plan).map_err(|_| unreadable())?;
+    let plan: Plan = from_stored(plan).map_err(|_| unreadable())?;
     let authorization = read_json(version, "authorization")?;
     make_live(conn, live, &Activation::of_plan(&plan), authorization.as_ref()).await?;
     let audit = Audit {

@@ -153,11 +153,15 @@ async fn take_over(
     let Some((head, run)) = run_by_id(conn, request.run).await? else { return Ok(None) };
     let lease =
         Lease { owner: request.session, until: now.plus(request.lease), length: request.lease };
-    // Refused only where nobody's commit can be in doubt any more.
+    // Refused where another session's claim has fenced the commit in doubt already.
     let Ok(facts) = decide_row(&run, RowInput::TakeOver { lease }, now) else {
         return Ok(Some(run));
     };
+    // What has ended for good absorbs it: there is nothing to write.
     let commit = Commit::new(&run, &facts);
+    if commit.after.generation == run.generation {
+        return Ok(Some(run));
+    }
     write_all(conn, &[Write::decided(head, &commit)], now).await?;
     Ok(Some(commit.after))
 }

@@ -2,6 +2,7 @@
 
 use sqlx::{Row, SqliteConnection};
 
+use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::{
     Invocation, JournalEntry, LoadRequest, Phase, RestoreInvalid, Run, StoreError, Stored,
     Timestamp,
@@ -38,7 +39,7 @@ pub(crate) async fn whole_run(
         let stored = sqlx::query(sql::RUN_RESULT).bind(head.no).fetch_optional(conn).await?;
         if let Some(row) = stored {
             let text: &str = row.try_get("result")?;
-            *result = serde_json::from_str(text).map_err(|error| {
+            *result = from_stored(text).map_err(|error| {
                 let what = format!("its result: {error}");
                 Fault(StoreError::Corrupt { run: id, what })
             })?;
@@ -86,7 +87,7 @@ pub(crate) async fn invocation(
     let value = |text: Option<&str>, column: &str| match text {
         None => Ok(None),
         Some(text) => {
-            let read = serde_json::from_str(text).map(Some);
+            let read = from_stored(text).map(Some);
             read.map_err(|error| corrupt(format!("its {column}: {error}")))
         }
     };

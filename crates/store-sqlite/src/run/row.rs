@@ -8,6 +8,7 @@ use serde_json::Value;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Decode, Row, Sqlite, Type};
 
+use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::{
     App, Attention, EffectState, EventId, Failure, Lease, Micros, Mode, OpenEffect, Origin, Parent,
     Phase, Run, RunId, RunState, Scope, SessionId, StepKey, StoreError, Timestamp, Todo, VersionId,
@@ -180,7 +181,7 @@ impl<'r> Fields<'r> {
 
     fn opt_json<T: DeserializeOwned>(&self, column: &str) -> Result<Option<T>, Fault> {
         let Some(text) = self.get::<Option<&str>>(column)? else { return Ok(None) };
-        let read = serde_json::from_str(text);
+        let read = from_stored(text);
         read.map(Some).map_err(|error| self.corrupt(format!("column {column}: {error}")))
     }
 

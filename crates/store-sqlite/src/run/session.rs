@@ -2,6 +2,7 @@
 
 use sqlx::{Row, SqliteConnection};
 
+use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{App, SessionReport, StoreError};
 
@@ -43,7 +44,7 @@ pub(crate) async fn footprints(
     let mut footprints = Vec::with_capacity(rows.len());
     for row in &rows {
         let text: Option<&str> = row.try_get("footprint")?;
-        footprints.extend(text.and_then(|text| serde_json::from_str(text).ok()));
+        footprints.extend(text.and_then(|text| from_stored(text).ok()));
     }
     Ok(footprints)
 }

@@ -2,6 +2,7 @@
 
 use sqlx::{Row, SqliteConnection};
 
+use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::{
     Commit, Phase, RowInput, Run, RunId, StoreError, Timestamp, Wake, decide_row,
 };
@@ -28,7 +29,7 @@ pub(crate) async fn signal_for(
         .await?;
     let Some(row) = row else { return Ok(None) };
     let data: &str = row.try_get("data")?;
-    let data = serde_json::from_str(data).map_err(|error| {
+    let data = from_stored(data).map_err(|error| {
         let what = format!("the signal that it waits for: {error}");
         Fault(StoreError::Corrupt { run: run.id, what })
     })?;

@@ -10,6 +10,7 @@ pub(crate) mod lock;
 mod queue;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteTransactionManager};
@@ -40,10 +41,19 @@ pub(crate) enum Request {
     Job(Lane, Box<dyn Job>),
 }
 
+/// What the writer has done so far.
+#[derive(Debug, Default)]
+pub(crate) struct Stats {
+    pub(crate) transactions: AtomicU64,
+    /// The longest time that it held the write lock.
+    pub(crate) hold_us_max: AtomicU64,
+}
+
 /// The way to the writer.
 #[derive(Debug, Clone)]
 pub(crate) struct WriterHandle {
     requests: mpsc::UnboundedSender<Request>,
+    stats: Arc<Stats>,
 }
 
 impl WriterHandle {
@@ -58,6 +68,10 @@ impl WriterHandle {
         let (reply, answer) = oneshot::channel();
         self.send(Request::Commit(Box::new(AskCommit::new(commit, reply))))?;
         answer.await.unwrap_or_else(|_| Err(gone()))
+    }
+
+    pub(crate) fn stats(&self) -> &Stats {
+        &self.stats
     }
 
     fn send(&self, request: Request) -> Result<(), StoreError> {
@@ -81,6 +95,7 @@ pub(crate) struct Writer {
     lock_wait: Duration,
     pause: Pause,
     held: Duration,
+    stats: Arc<Stats>,
 }
 
 impl Writer {
@@ -96,9 +111,11 @@ impl Writer {
             lock_wait: options.lock_wait,
             pause: Pause::new(options.clock.now()),
             held: Duration::ZERO,
+            stats: Arc::default(),
         };
+        let stats = writer.stats.clone();
         tokio::spawn(writer.run());
-        WriterHandle { requests: sender }
+        WriterHandle { requests: sender, stats }
     }
 
     /// Ends once every handle is dropped and everything is answered.
@@ -112,7 +129,7 @@ impl Writer {
                 self.conn = Some(conn);
             }
             drop(turn);
-            self.held += began.elapsed();
+            self.note(began.elapsed());
             if self.held >= REST_AFTER {
                 self.held = Duration::ZERO;
                 tokio::time::sleep(REST).await;
@@ -122,6 +139,13 @@ impl Writer {
             // The last connection of a file tidies up after it; if that fails, the next to open it does.
             drop(conn.close().await);
         }
+    }
+
+    fn note(&mut self, hold: Duration) {
+        self.held += hold;
+        let hold_us = u64::try_from(hold.as_micros()).unwrap_or(u64::MAX);
+        self.stats.hold_us_max.fetch_max(hold_us, Ordering::Relaxed);
+        self.stats.transactions.fetch_add(1, Ordering::Relaxed);
     }
 
     async fn wait_for_work(&mut self) -> bool {

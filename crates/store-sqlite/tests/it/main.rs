@@ -2,4 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests may unwrap like the tests themselves")]
 
 mod basics;
+mod cancel;
+mod contention;
+mod group;
+mod lists;
+mod schema;
+mod statements;
 mod support;
+mod transactions;
+mod waits;

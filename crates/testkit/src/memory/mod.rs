@@ -4,6 +4,7 @@
 //! transaction is a copy of all tables that replaces the original at commit.
 
 mod events;
+mod factory;
 mod operator;
 mod plans;
 mod runs;
@@ -25,6 +26,7 @@ use surefoot_kernel_core::{
     WorkflowRow,
 };
 
+pub use self::factory::MemoryFactory;
 use self::state::State;
 use self::tx::{Fences, MemoryFence};
 pub use self::tx::{MemoryConflict, MemoryTx, OpenMemoryTx};

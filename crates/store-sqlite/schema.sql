@@ -1,0 +1,283 @@
+CREATE TABLE activation (
+    no INTEGER PRIMARY KEY,
+    workflow INTEGER NOT NULL REFERENCES workflow (no),
+    key TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    app TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    event TEXT NOT NULL,
+    trigger_kind TEXT,
+    authorization TEXT,
+    -- What an operator disabled stays disabled, also while the live version does not have it.
+    enabled INTEGER NOT NULL CHECK (enabled IN (0, 1)),
+    present INTEGER NOT NULL CHECK (present IN (0, 1))
+) STRICT;
+
+CREATE UNIQUE INDEX activation_key ON activation (workflow, key);
+
+CREATE INDEX activation_match ON activation (app, scope, event);
+
+CREATE TABLE audit (
+    no INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    app TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    actor TEXT NOT NULL,
+    verb TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    run BLOB,
+    version BLOB,
+    details TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX audit_app ON audit (app);
+
+CREATE TABLE delivery (
+    event INTEGER NOT NULL REFERENCES event (no),
+    position INTEGER NOT NULL,
+    run BLOB NOT NULL CHECK (length(run) = 16),
+    workflow TEXT NOT NULL,
+    version BLOB NOT NULL,
+    footprint TEXT NOT NULL,
+    trigger_kind TEXT,
+    authorization TEXT
+) STRICT;
+
+CREATE UNIQUE INDEX delivery_position ON delivery (event, position);
+
+CREATE TABLE event (
+    no INTEGER PRIMARY KEY,
+    id BLOB NOT NULL CHECK (length(id) = 16),
+    app TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    dedupe_key TEXT,
+    target TEXT,
+    payload_hash TEXT NOT NULL,
+    occurred_at INTEGER NOT NULL,
+    recorded_at INTEGER NOT NULL,
+    matched INTEGER NOT NULL,
+    -- Its runs, 16 bytes each; kept when the payload is emptied.
+    runs BLOB NOT NULL,
+    status TEXT NOT NULL
+        CHECK (status IN ('pending', 'dispatched', 'unmatched', 'retrying', 'dead_lettered')),
+    attempts INTEGER NOT NULL,
+    -- When dispatch is due; only while it is.
+    due_at INTEGER,
+    ended_at INTEGER,
+    error TEXT,
+    CHECK ((due_at IS NOT NULL) = (status IN ('pending', 'retrying')))
+) STRICT;
+
+CREATE UNIQUE INDEX event_dedupe ON event (app, scope, kind, dedupe_key) WHERE dedupe_key IS NOT NULL;
+
+CREATE INDEX event_due ON event (app, due_at) WHERE due_at IS NOT NULL;
+
+CREATE UNIQUE INDEX event_id ON event (id);
+
+CREATE INDEX event_newest ON event (app, recorded_at, id);
+
+CREATE INDEX event_status ON event (app, status, recorded_at, id);
+
+CREATE TABLE event_payload (
+    event INTEGER PRIMARY KEY REFERENCES event (no),
+    data TEXT NOT NULL,
+    context TEXT NOT NULL,
+    authorization TEXT
+) STRICT;
+
+CREATE TABLE journal (
+    run INTEGER NOT NULL REFERENCES run (no),
+    seq INTEGER NOT NULL CHECK (seq >= 0),
+    count INTEGER NOT NULL CHECK (count > 0),
+    generation INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    facts TEXT NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX journal_seq ON journal (run, seq);
+
+CREATE TABLE meta (
+    key TEXT NOT NULL PRIMARY KEY,
+    value TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE run (
+    no INTEGER PRIMARY KEY,
+    -- What never changes.
+    id BLOB NOT NULL CHECK (length(id) = 16),
+    app TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    workflow TEXT NOT NULL,
+    version BLOB NOT NULL REFERENCES version (id),
+    footprint TEXT NOT NULL,
+    mode TEXT NOT NULL CHECK (mode IN ('execute', 'dry_run')),
+    event BLOB,
+    trigger_kind TEXT,
+    occurred_at INTEGER NOT NULL,
+    root BLOB NOT NULL,
+    parent_run BLOB,
+    parent_step TEXT,
+    parent_index INTEGER,
+    created_at INTEGER NOT NULL,
+    -- What each commit writes. No index names one of these.
+    generation INTEGER NOT NULL,
+    revision INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    journal_bytes INTEGER NOT NULL,
+    failures INTEGER NOT NULL,
+    step_attempt INTEGER NOT NULL,
+    deadline TEXT,
+    last_failure TEXT,
+    -- What only a move writes: claim, park, wake, end, mark, cancel.
+    attempt INTEGER NOT NULL,
+    started_at INTEGER,
+    ended_at INTEGER,
+    state TEXT NOT NULL CHECK (state IN
+        ('queued', 'running', 'waiting', 'succeeded', 'failed', 'canceled', 'needs_attention')),
+    -- End of the backoff while queued, end of the lease while running.
+    claimable_at INTEGER,
+    lease_owner BLOB,
+    lease_length INTEGER,
+    claim_nonce INTEGER,
+    -- The deadline and the signal of a wait.
+    wake_at INTEGER,
+    wait_app_wide INTEGER CHECK (wait_app_wide IN (0, 1)),
+    wait_scope TEXT,
+    wait_kind TEXT,
+    wait_key TEXT,
+    effect_step TEXT,
+    effect_action TEXT,
+    effect_state TEXT CHECK (effect_state IN
+        ('marked', 'ambiguous', 'succeeded', 'failed', 'not_performed', 'abandoned_unknown')),
+    effect_since INTEGER,
+    effect_evidence TEXT,
+    cancel TEXT,
+    -- What else its state has.
+    detail TEXT,
+    -- The signal that ended the open step's wait, until its outcome.
+    signal INTEGER,
+    resume TEXT,
+    CHECK ((claimable_at IS NOT NULL) = (state IN ('queued', 'running'))),
+    CHECK ((lease_owner IS NOT NULL) = (state = 'running')),
+    CHECK ((lease_owner IS NOT NULL) = (lease_length IS NOT NULL)),
+    CHECK ((ended_at IS NOT NULL) = (state IN ('succeeded', 'failed', 'canceled'))),
+    CHECK (wake_at IS NULL OR state = 'waiting'),
+    CHECK (wait_kind IS NULL OR state = 'waiting'),
+    CHECK ((detail IS NULL) = (state IN ('queued', 'running'))),
+    CHECK ((effect_step IS NOT NULL) = (effect_state IS NOT NULL)),
+    CHECK ((parent_run IS NOT NULL) = (parent_step IS NOT NULL))
+) STRICT;
+
+CREATE INDEX run_claim ON run (app, mode, footprint, claimable_at, id) WHERE claimable_at IS NOT NULL;
+
+CREATE INDEX run_effect ON run (app, effect_since) WHERE effect_state IS NOT NULL;
+
+CREATE INDEX run_gone ON run (app, claimable_at) WHERE cancel IS NOT NULL AND lease_owner IS NOT NULL;
+
+CREATE UNIQUE INDEX run_id ON run (id);
+
+CREATE INDEX run_live ON run (app, footprint) WHERE ended_at IS NULL;
+
+CREATE INDEX run_newest ON run (app, created_at, id);
+
+CREATE INDEX run_owner ON run (lease_owner, claim_nonce) WHERE lease_owner IS NOT NULL;
+
+CREATE INDEX run_parent ON run (parent_run, created_at, id) WHERE parent_run IS NOT NULL;
+
+CREATE INDEX run_state ON run (app, state, created_at, id);
+
+CREATE INDEX run_wait ON run (app, wait_app_wide, wait_scope, wait_kind, wait_key)
+    WHERE wait_kind IS NOT NULL;
+
+CREATE INDEX run_wake ON run (app, wake_at) WHERE wake_at IS NOT NULL;
+
+CREATE TABLE run_payload (
+    run INTEGER PRIMARY KEY REFERENCES run (no),
+    data TEXT NOT NULL,
+    context TEXT NOT NULL,
+    authorization TEXT,
+    actor TEXT
+) STRICT;
+
+CREATE TABLE run_result (
+    run INTEGER PRIMARY KEY REFERENCES run (no),
+    result TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE signal (
+    no INTEGER PRIMARY KEY,
+    app TEXT NOT NULL,
+    app_wide INTEGER NOT NULL CHECK (app_wide IN (0, 1)),
+    scope TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    key TEXT NOT NULL,
+    data TEXT NOT NULL,
+    recorded_at INTEGER NOT NULL,
+    -- When a run recorded an outcome on it.
+    spent_at INTEGER,
+    -- Whether more runs waited for it than were woken at once.
+    more INTEGER NOT NULL CHECK (more IN (0, 1)),
+    CHECK (app_wide = 0 OR scope = '')
+) STRICT;
+
+CREATE UNIQUE INDEX signal_key ON signal (app, app_wide, scope, kind, key);
+
+CREATE INDEX signal_more ON signal (app) WHERE more = 1;
+
+CREATE INDEX signal_unspent ON signal (app) WHERE spent_at IS NULL;
+
+CREATE TRIGGER version_is_immutable BEFORE UPDATE ON version
+BEGIN
+    SELECT RAISE(ABORT, 'a stored version is never updated');
+END;
+
+CREATE TABLE version (
+    no INTEGER PRIMARY KEY,
+    id BLOB NOT NULL CHECK (length(id) = 16),
+    workflow INTEGER NOT NULL REFERENCES workflow (no),
+    revision INTEGER NOT NULL CHECK (revision > 0),
+    plan_hash TEXT NOT NULL,
+    footprint_hash TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    author TEXT NOT NULL,
+    authorization TEXT,
+    footprint TEXT NOT NULL,
+    plan TEXT NOT NULL,
+    source TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX version_footprint ON version (footprint_hash);
+
+CREATE UNIQUE INDEX version_id ON version (id);
+
+CREATE UNIQUE INDEX version_revision ON version (workflow, revision);
+
+CREATE TABLE worker_session (
+    id BLOB NOT NULL CHECK (length(id) = 16),
+    app TEXT NOT NULL,
+    name TEXT NOT NULL,
+    offers TEXT NOT NULL,
+    slots INTEGER NOT NULL,
+    busy INTEGER NOT NULL,
+    stuck INTEGER NOT NULL,
+    ended INTEGER NOT NULL CHECK (ended IN (0, 1)),
+    seen_at INTEGER NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX worker_session_id ON worker_session (id);
+
+CREATE INDEX worker_session_live ON worker_session (app, seen_at) WHERE ended = 0;
+
+CREATE TABLE workflow (
+    no INTEGER PRIMARY KEY,
+    app TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    key TEXT NOT NULL,
+    -- The live version.
+    active INTEGER REFERENCES version (no),
+    created_at INTEGER NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX workflow_key ON workflow (app, scope, key);
+

@@ -1,0 +1,108 @@
+//! The schema: migrations, and what the database itself refuses.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+
+use sqlx::{ConnectOptions, Connection, Row, SqliteConnection};
+use surefoot_kernel_core::{PlanStore, StoreError};
+use surefoot_store_sqlite::sqlx::{self, sqlite::SqliteConnectOptions};
+use surefoot_store_sqlite::{SqliteOptions, SqliteStore, migrations};
+use tokio::task::JoinSet;
+
+use crate::support::{World, open, publish};
+
+pub(crate) async fn raw(path: &std::path::Path) -> SqliteConnection {
+    let options = SqliteConnectOptions::new().filename(path).create_if_missing(true);
+    options.connect().await.unwrap()
+}
+
+async fn dump(conn: &mut SqliteConnection) -> String {
+    let query =
+        "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY tbl_name, type DESC, name";
+    let rows = sqlx::query(query).fetch_all(conn).await.unwrap();
+    let texts = rows.iter().map(|row| format!("{};\n\n", row.get::<&str, _>("sql")));
+    texts.collect()
+}
+
+#[tokio::test]
+async fn the_migrations_make_the_schema_that_is_written_down() {
+    let mut conn = raw(std::path::Path::new(":memory:")).await;
+    for migration in migrations() {
+        sqlx::raw_sql(*migration).execute(&mut conn).await.unwrap();
+    }
+    let made = dump(&mut conn).await;
+    if std::env::var_os("SUREFOOT_WRITE_SCHEMA").is_some() {
+        std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/schema.sql"), &made).unwrap();
+    }
+    let written = include_str!("../../schema.sql");
+    assert_eq!(made, written, "run this test with SUREFOOT_WRITE_SCHEMA=1, then look at the diff");
+    let store = World::new().await;
+    assert_eq!(dump(&mut raw(&store.path()).await).await, written);
+}
+
+/// Covers behaviour 71.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn twenty_starters_migrate_one_file_at_once() {
+    let folder = Arc::new(tempfile::tempdir().unwrap());
+    let mut starters = JoinSet::new();
+    for _ in 0..20 {
+        let folder = folder.clone();
+        starters.spawn(async move { open(&folder, &Arc::new(AtomicI64::new(0))).await });
+    }
+    let stores = starters.join_all().await;
+    let published = stores[7].version_publish(publish("stock")).await.unwrap();
+    let seen = stores[13].version_load(published.version).await.unwrap().unwrap();
+    assert_eq!(seen.revision, 1);
+    drop(stores);
+    let again = open(&folder, &Arc::new(AtomicI64::new(0))).await;
+    assert!(again.version_load(published.version).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_newer_schema_is_refused() {
+    let world = World::new().await;
+    let mut conn = raw(&world.path()).await;
+    sqlx::query("UPDATE meta SET value = '9' WHERE key = 'schema'")
+        .execute(&mut conn)
+        .await
+        .unwrap();
+    conn.close().await.unwrap();
+    let known = u32::try_from(migrations().len()).unwrap();
+    let error = SqliteStore::open(world.path()).await.unwrap_err();
+    assert!(
+        matches!(error, StoreError::SchemaTooNew { found: 9, known: of } if of == known),
+        "{error:?}"
+    );
+}
+
+/// Covers behaviour 62.
+#[tokio::test]
+async fn a_stored_version_refuses_updates() {
+    let world = World::published().await;
+    let mut conn = raw(&world.path()).await;
+    let updated = sqlx::query("UPDATE version SET source = 'x'").execute(&mut conn).await;
+    let error = updated.unwrap_err().to_string();
+    assert!(error.contains("a stored version is never updated"), "{error}");
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_opened_is_named_as_unavailable() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = SqliteOptions::new(folder.path().join("no.db")).create_if_missing(false);
+    let error = SqliteStore::open_with(missing).await.unwrap_err();
+    assert!(matches!(error, StoreError::Unavailable(_)), "{error:?}");
+    let garbage = folder.path().join("garbage.db");
+    std::fs::write(&garbage, "this is no database, and long enough to be read as one".repeat(100))
+        .unwrap();
+    let error = SqliteStore::open(&garbage).await.unwrap_err();
+    assert!(matches!(error, StoreError::Unavailable(_)), "{error:?}");
+}
+
+/// Covers field fault 161.
+#[tokio::test]
+async fn the_file_has_a_write_ahead_log() {
+    let world = World::new().await;
+    let mut conn = raw(&world.path()).await;
+    let row = sqlx::query("PRAGMA journal_mode").fetch_one(&mut conn).await.unwrap();
+    assert_eq!(row.get::<String, _>(0), "wal");
+}

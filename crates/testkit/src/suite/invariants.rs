@@ -1,0 +1,144 @@
+//! What holds in every store at any moment.
+
+#![expect(clippy::unwrap_used, reason = "assertions of the suite: a rule that fails panics")]
+
+use surefoot_kernel_core::{
+    Dependency, Fact, JournalEntry, Phase, Run, RunFilter, RunId, RunState, RunStore, Scan,
+    SignalRow, Todo, TxStore, Wait, apply,
+};
+
+/// Checks everything that must hold in a store at any moment:
+///
+/// - the journal of a run has no gap, and no row of a later writer before one of an earlier;
+/// - folding it over a new run gives the stored row, its scheduling fields aside;
+/// - every run that has not ended has a wake source, and none waits for a signal that exists;
+/// - a run that reads back here reads back the same in its list and its detail.
+///
+/// # Panics
+/// If one of them does not hold.
+pub async fn check_invariants<S: TxStore>(store: &S) {
+    check_all_but(store, &[]).await;
+}
+
+/// The same, for a rule that damaged these runs on purpose.
+pub(super) async fn check_all_but<S: TxStore>(store: &S, damaged: &[RunId]) {
+    let runs = all_runs(store).await;
+    for listed in &runs {
+        let detail = store.run_detail(listed.id).await.unwrap().unwrap();
+        assert_eq!(detail.run.stamp(), listed.stamp(), "the list and the detail of a run differ");
+        if damaged.contains(&listed.id) {
+            continue;
+        }
+        let journal = detail.journal.unwrap();
+        check_journal(&detail.run, &journal);
+        check_fold(&detail.run, &journal);
+        check_wake_source(&detail.run);
+    }
+    check_signaled(store, &runs).await;
+}
+
+/// Every run of every app; no children.
+pub(super) async fn all_runs<S: TxStore>(store: &S) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    let mut cursor = None;
+    loop {
+        let filter = RunFilter { cursor, limit: 1_000, ..RunFilter::default() };
+        let page = store.run_list(filter).await.unwrap();
+        runs.extend(page.rows.into_iter().map(|row| row.run));
+        cursor = page.next;
+        if cursor.is_none() {
+            return runs;
+        }
+    }
+}
+
+fn check_journal(run: &Run, journal: &[JournalEntry]) {
+    JournalEntry::check_contiguous(journal, 0, run.seq).unwrap();
+    for pair in journal.windows(2) {
+        assert!(pair[0].generation <= pair[1].generation, "an old writer wrote later: {journal:?}");
+        assert!(!pair[0].facts.is_empty(), "an empty row: {journal:?}");
+    }
+    assert!(journal.iter().all(|entry| entry.generation <= run.generation));
+    assert!(journal.len() as u64 <= run.revision, "{run:?} has fewer revisions than commits");
+    let bytes = |entry: &JournalEntry| serde_json::to_string(&entry.facts).unwrap().len() as u64;
+    assert_eq!(run.journal_bytes, journal.iter().map(bytes).sum::<u64>());
+}
+
+/// The row is what its journal says, scheduling aside.
+fn check_fold(run: &Run, journal: &[JournalEntry]) {
+    let facts = journal.iter().flat_map(|entry| &entry.facts);
+    assert!(facts.clone().all(Fact::is_journaled), "row-only facts were journaled: {journal:?}");
+    let folded = facts.fold(Run::new(run.id, (*run.origin).clone()), apply);
+    assert_eq!(folded.seq, run.seq);
+    assert_eq!(folded.cancel, run.cancel);
+    assert_eq!(folded.deadline, run.deadline);
+    assert_eq!(folded.ended_at, run.ended_at);
+    assert_eq!(folded.effect(), run.effect());
+    match &run.phase {
+        Phase::Queued { todo, .. } | Phase::Running { todo, .. } => {
+            let is_queued =
+                |folded: &Phase| matches!(folded, Phase::Queued { todo: of, .. } if of == todo);
+            assert!(
+                is_queued(&folded.phase),
+                "the journal folds to {folded:?}, the row is {run:?}"
+            );
+        }
+        Phase::Waiting(_) => assert_eq!(folded.state(), RunState::Queued, "{run:?}"),
+        Phase::NeedsAttention(_)
+        | Phase::Succeeded { .. }
+        | Phase::Failed { .. }
+        | Phase::Canceled { .. } => assert_eq!(folded.phase, run.phase),
+    }
+}
+
+/// Something will move every run that has not ended, or a person sees it.
+fn check_wake_source(run: &Run) {
+    match &run.phase {
+        Phase::Queued { todo, .. } => {
+            let to_explain = matches!(todo, Todo::Reconcile(_));
+            assert!(run.cancel.is_none() || to_explain, "queued with cancel requested: {run:?}");
+        }
+        Phase::Running { lease, .. } => {
+            assert!(lease.until > run.origin.created_at, "{run:?} has no lease");
+        }
+        Phase::Waiting(Wait { on, deadline, .. }) => {
+            assert!(on.is_some() || deadline.is_some(), "{run:?} waits for nothing");
+            assert!(run.cancel.is_none(), "waiting with cancel requested: {run:?}");
+        }
+        Phase::NeedsAttention(_)
+        | Phase::Succeeded { .. }
+        | Phase::Failed { .. }
+        | Phase::Canceled { .. } => {}
+    }
+}
+
+/// Never parked and signaled; where one signal has more runs than it wakes at once, the scan wakes the rest.
+async fn check_signaled<S: TxStore>(store: &S, runs: &[Run]) {
+    for app in store.app_list().await.unwrap() {
+        let signals = store.signal_list(&app, 10_000).await.unwrap();
+        let waits_in_vain = |run: &Run| {
+            let Phase::Waiting(Wait { on: Some(on), .. }) = &run.phase else { return false };
+            run.origin.app == app && signals.iter().any(|signal| ends(signal, run, on))
+        };
+        let parked: Vec<_> = runs.iter().filter(|run| waits_in_vain(run)).collect();
+        if parked.is_empty() {
+            continue;
+        }
+        assert!(parked.len() + 1_000 <= runs.len(), "parked though signaled: {parked:?}");
+        let mut woken = Vec::new();
+        loop {
+            let scan = Scan { app: app.clone(), limit: 1_000 };
+            let recovered = RunStore::run_recover(store, scan).await.unwrap();
+            woken.extend(recovered.woken);
+            if !recovered.more {
+                break;
+            }
+        }
+        assert!(parked.iter().all(|run| woken.contains(&run.id)), "the scan lost a signal");
+    }
+}
+
+fn ends(signal: &SignalRow, run: &Run, on: &Dependency) -> bool {
+    let scope = (!on.is_app_wide()).then(|| run.origin.scope.clone());
+    signal.scope == scope && signal.kind == on.kind() && signal.key == on.key()
+}

@@ -1,0 +1,215 @@
+//! The list of all rules.
+
+/// Expands to one `#[tokio::test]` per rule, in modules by family inside a module of the given name.
+///
+/// The factory is an absolute path, such as `crate::MyFactory`, to a type that implements
+/// [`StoreFactory`](crate::suite::StoreFactory). The calling crate needs `tokio` with its macros.
+///
+/// ```
+/// # mod doc { // a real caller writes this at the top of a test file
+/// surefoot_testkit::store_suite!(memory, surefoot_testkit::MemoryFactory);
+/// # }
+/// ```
+#[macro_export]
+macro_rules! store_suite {
+    ($name:ident, $factory:path) => {
+        mod $name {
+            $crate::store_suite! { @families $factory;
+                runs {
+                    a_claim_is_what_the_core_says
+                    a_second_claim_keeps_the_first_start
+                    each_of_many_claimers_gets_a_run_of_its_own
+                    claims_go_by_the_time_from_which_a_run_is_ready
+                    runs_of_one_moment_are_claimed_by_id
+                    a_worker_claims_only_runs_of_its_app
+                    an_execute_worker_leaves_dry_runs_alone
+                    only_named_footprints_are_claimed
+                    empty_requests_are_answered_with_nothing
+                    a_claim_keeps_its_limit
+                    a_repeated_nonce_finds_the_same_claim
+                    a_released_run_is_not_claimed_before_its_backoff_is_over
+                    a_run_that_fails_every_time_is_exhausted_at_the_ninth_claim
+                    an_outcome_lets_the_count_of_failures_start_again
+                    a_run_whose_worker_died_goes_on_behind_its_last_outcome
+                    a_marked_call_is_reconciled_and_never_called_again
+                    a_restarted_worker_gets_its_orphans_when_their_leases_end
+                    many_live_leases_hide_no_lapsed_one
+                    only_queued_and_lapsed_runs_are_claimed
+                    an_unknown_run_is_no_run
+                }
+                leases {
+                    a_stale_generation_writes_nothing
+                    a_stolen_lease_is_noticed_before_the_effect
+                    a_stale_revision_is_a_conflict_and_changes_nothing
+                    after_a_conflict_the_outcome_is_kept_and_the_cancel_honoured
+                    of_two_commits_on_the_same_state_one_wins
+                    a_renewed_lease_is_taken_by_nobody
+                    a_renewal_changes_only_the_end_of_the_lease
+                    a_commit_keeps_the_lease_that_was_renewed_meanwhile
+                    a_renewal_brings_back_no_lease_that_was_given_up
+                    a_renewal_answers_for_each_lease
+                    a_renewal_tells_of_a_cancel_request
+                    a_lapsed_lease_still_writes_while_nobody_claimed
+                    a_takeover_finds_what_the_lost_commit_did
+                    a_takeover_fences_out_a_commit_that_comes_late
+                    a_takeover_works_in_every_state
+                    a_takeover_takes_nothing_from_another_session
+                    an_ended_run_absorbs_every_write
+                    a_clock_that_goes_back_delays_and_never_repeats
+                }
+                journal {
+                    each_commit_is_one_row_that_follows_the_one_before
+                    a_commit_answers_with_the_row_as_stored
+                    only_later_rows_are_read_on_request
+                    claims_parks_and_releases_leave_the_journal_alone
+                    a_refused_commit_leaves_neither_row_nor_journal
+                    a_commit_may_hold_many_facts
+                    commits_of_many_runs_at_once_do_not_mix
+                    a_journal_that_cannot_be_read_concerns_its_run_only
+                    a_missing_row_is_noticed_and_not_skipped
+                    a_bad_end_takes_no_outcome_back
+                }
+                events {
+                    an_event_starts_one_run_per_enabled_activation
+                    an_event_that_nobody_listens_to_is_recorded_and_listed
+                    a_repeated_key_records_nothing_and_returns_the_first_runs
+                    keys_are_unique_per_app_scope_and_type_only
+                    two_processes_that_emit_one_key_at_once_record_one_event
+                    an_event_is_found_again_by_its_id
+                    an_emitters_authorization_wins_over_the_activations
+                    an_event_keeps_when_it_happened
+                    a_target_restricts_an_event_to_one_workflow
+                    a_start_reaches_its_workflow_only
+                    events_stay_in_their_app_and_scope
+                    a_repeat_dispatches_what_is_still_pending
+                    an_eager_start_is_what_a_claim_would_be
+                    an_eager_start_keeps_to_its_slots_and_footprints
+                    duplicates_and_deferred_events_start_nothing_eagerly
+                    each_event_matches_exactly_one_version_while_one_is_published
+                    an_event_of_full_size_is_kept_whole
+                }
+                dispatch {
+                    a_deferred_event_gets_its_runs_when_it_is_dispatched
+                    dispatchers_at_once_create_each_run_once
+                    a_run_is_pinned_to_what_matched_when_the_event_was_recorded
+                    the_fallback_authorization_is_frozen_with_the_event
+                    a_worker_dispatches_only_events_of_its_app
+                    a_pass_keeps_its_limit_and_says_that_there_is_more
+                    an_event_whose_dispatch_fails_holds_up_no_other
+                    the_eighth_failure_dead_letters_an_event
+                }
+                plans {
+                    concurrent_publishes_get_numbers_without_gap
+                    a_stored_version_refuses_an_update
+                    a_draft_changes_nothing_that_is_live
+                    a_stored_version_is_made_live_on_request
+                    an_unknown_revision_is_not_found
+                    what_an_operator_disabled_stays_disabled
+                    a_dropped_trigger_starts_nothing_more_and_ends_nothing
+                    a_version_reads_back_as_it_was_published
+                    versions_are_listed_newest_first_without_their_plans
+                    a_workflow_is_its_app_scope_and_key
+                    a_key_of_the_wrong_length_is_refused
+                }
+                signals {
+                    a_signal_wakes_exactly_the_runs_that_wait_for_it
+                    an_app_wide_signal_wakes_only_app_wide_waits
+                    a_wait_for_what_has_occurred_wakes_at_once
+                    a_signal_counts_whenever_it_comes
+                    park_and_signal_at_once_never_lose_the_wake
+                    concurrent_signals_of_one_key_wake_once
+                    the_first_signal_of_a_key_stays
+                    one_signal_wakes_a_thousand_and_the_scan_the_rest
+                    a_signal_for_a_canceled_run_changes_nothing
+                    signals_that_no_run_has_used_are_listed_with_their_age
+                    a_signal_is_spent_by_the_outcome_that_rests_on_it
+                    no_two_signals_collide_whatever_their_keys
+                }
+                waits {
+                    a_deadline_runs_the_step_again_under_the_same_effect_key
+                    the_first_park_fixes_the_deadline
+                    a_late_deadline_does_not_hide_the_signal
+                    of_signal_deadline_and_cancel_one_wins
+                    deadlines_outlive_the_process
+                    a_wake_before_the_worker_reports_is_normal
+                    parks_are_no_failures
+                    waiting_on_what_has_occurred_slows_down
+                    deadlines_may_lie_anywhere
+                    a_deadline_is_kept_to_the_microsecond
+                }
+                recovery {
+                    a_canceled_run_whose_worker_is_gone_is_finalised
+                    an_open_effect_is_explained_before_a_cancel_is_final
+                    recovery_leaves_lapsed_runs_to_the_claim
+                    a_pass_keeps_its_limit_and_says_that_there_is_more
+                    two_passes_at_once_do_everything_once
+                    recovery_touches_only_runs_of_its_app
+                    only_living_runs_need_a_footprint
+                    health_names_the_oldest_work_that_is_due
+                }
+                operator {
+                    a_cancel_works_from_every_state
+                    an_operator_says_that_an_effect_happened
+                    an_operator_says_that_an_effect_failed
+                    of_two_verdicts_one_wins
+                    each_verb_is_audited_with_its_write
+                    a_retry_starts_the_counts_again_and_keeps_outcomes
+                    an_abandoned_effect_stays_listed
+                    unexplained_effects_are_listed_oldest_first
+                    runs_are_listed_newest_first_and_filtered_by_the_store
+                    pages_are_stable_while_runs_come_and_change
+                    children_are_hidden_unless_their_parent_is_named
+                    the_detail_of_a_run_tells_its_cause_and_its_course
+                    events_are_listed_newest_first
+                    sessions_are_listed_until_they_end
+                    health_counts_runs_by_state
+                }
+                transactions {
+                    an_event_exists_exactly_if_its_transaction_committed
+                    an_open_transaction_is_seen_by_nobody_else
+                    a_version_exists_exactly_if_its_transaction_committed
+                    a_signal_wakes_exactly_if_its_transaction_committed
+                    work_and_outcome_are_one_commit
+                    a_rollback_leaves_nothing
+                    the_work_is_given_the_locked_run
+                    a_panic_in_the_work_leaves_nothing
+                    a_dropped_transaction_leaves_nothing_and_no_lock
+                    of_two_transactions_of_one_step_one_counts
+                    pending_facts_are_written_in_the_same_transaction
+                    an_emit_of_a_transactional_step_is_part_of_it
+                    an_application_error_is_no_conflict_of_transactions
+                }
+                fence {
+                    a_fence_lets_the_holder_of_the_run_write
+                    a_fence_looks_at_the_generation_not_at_the_time
+                    a_fence_refuses_whoever_does_not_hold_the_run
+                    a_fence_refuses_once_cancel_was_requested
+                    a_renewal_does_not_wait_for_a_fence
+                    a_takeover_waits_for_the_fence
+                }
+                fidelity {
+                    an_events_payload_comes_back_as_it_was
+                    an_output_and_a_result_come_back_as_they_were
+                    a_signals_data_come_back_as_they_were
+                    an_error_of_any_text_and_size_is_kept
+                    what_people_write_is_kept
+                    an_output_of_full_size_is_kept
+                    a_row_reads_back_as_the_core_has_it
+                }
+            }
+        }
+    };
+    (@families $factory:path; $($family:ident { $($rule:ident)* })*) => {$(
+        mod $family {$(
+            $crate::store_suite! { @rule $factory; $family $rule }
+        )*}
+    )*};
+    (@rule $factory:path; $family:ident $rule:ident) => {
+        #[tokio::test]
+        async fn $rule() {
+            let world = $crate::suite::World::<$factory>::fresh().await;
+            $crate::suite::$family::$rule(&world).await;
+            world.finish().await;
+        }
+    };
+}

@@ -1,1 +1,19 @@
 //! The kernel handle and the workers of Surefoot, on tokio.
+//!
+//! [`Kernel`] is what an application holds: it emits events, sends signals and builds workers. A [`Worker`] claims
+//! runs and drives them; what a run does next is decided by the core, and nothing is acted on before the store has
+//! said that what comes before it is durable.
+
+mod builder;
+mod engine;
+mod error;
+mod kernel;
+mod system;
+mod worker;
+
+pub use builder::{Claim, Gate, NotYet, WorkerBuilder};
+pub use engine::LoopHealth;
+pub use error::{AwaitError, CancelError, WorkerError};
+pub use kernel::{AfterCommit, CancelOutcome, Kernel, KernelBuilder, Scoped, WorkerWaker};
+pub use system::{SystemClock, SystemIds};
+pub use worker::{Health, Running, Tick, Ticked, Worker};

@@ -145,8 +145,9 @@ fn begin(held: &Held, call: Call) -> Decision {
         EffectClass::Pure => {
             Decision::command(held, Vec::new(), Command::Call(call), Durability::Lazy)
         }
+        // Its transaction writes what is pending together with the outcome.
         EffectClass::Transactional => {
-            Decision::command(held, Vec::new(), Command::Transact(call), Durability::Before)
+            Decision::command(held, Vec::new(), Command::Transact(call), Durability::Lazy)
         }
         EffectClass::Idempotent | EffectClass::Ambiguous => {
             Decision::command(held, Vec::new(), Command::Prepare(call), Durability::Before)

@@ -68,7 +68,8 @@ impl Sealed {
         self.command.is_none()
     }
 
-    /// Whether it opens without a receipt: calls of pure actions only.
+    /// Whether it opens before earlier facts are durable: calls of pure actions, and transactions, which write those
+    /// facts themselves.
     #[must_use]
     pub const fn is_lazy(&self) -> bool {
         self.lazy

@@ -1,0 +1,224 @@
+//! How a worker is put together.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use surefoot_kernel_core::{
+    BoxFuture, Dependency, EffectClass, Invocation, RunId, Scope, Trace, TxStore, ValueResolver,
+    WakeBus, WorkflowKey,
+};
+use surefoot_language::{Access, ActionResult, Loaded, Module, RunsOn, StepCx};
+
+use crate::engine::{Engine, Settings};
+use crate::{Kernel, Running, Worker, WorkerError};
+
+pub(crate) type Values = Arc<dyn Fn(&Claim) -> Arc<dyn ValueResolver> + Send + Sync>;
+pub(crate) type Authorize =
+    Arc<dyn Fn(Gate) -> BoxFuture<'static, ActionResult<Access>> + Send + Sync>;
+
+const SLOTS: usize = 4;
+const LEASE: Duration = Duration::from_secs(120);
+const SCAN: Duration = Duration::from_secs(1);
+
+/// What a worker took: enough to make one run's value resolver.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Claim {
+    /// The run.
+    pub run: RunId,
+    /// Where.
+    pub scope: Scope,
+    /// Of which workflow.
+    pub workflow: WorkflowKey,
+    /// What started it.
+    pub invocation: Arc<Invocation>,
+}
+
+/// What the application-level authorize hook sees of a call.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Gate {
+    /// Run, step, actor, and whether the step resumes from its own wait.
+    pub step: StepCx,
+    /// The action.
+    pub action: String,
+    /// What it promises.
+    pub class: EffectClass,
+    /// The resolved config.
+    pub input: Arc<Value>,
+}
+
+/// A value resolver's word that a value is not there yet: the step parks until the signal comes.
+///
+/// ```
+/// use surefoot_kernel_core::Dependency;
+/// use surefoot_worker::NotYet;
+/// let answer: Result<Option<serde_json::Value>, Box<dyn std::error::Error + Send + Sync>> =
+///     Err(Box::new(NotYet(Dependency::on("price", "bolt"))));
+/// assert!(answer.unwrap_err().to_string().contains("price"));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct NotYet(pub Dependency);
+
+impl fmt::Display for NotYet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the value waits for `{}` of `{}`", self.0.kind(), self.0.key())
+    }
+}
+
+impl StdError for NotYet {}
+
+/// Puts a worker together. Made by [`Kernel::worker`].
+#[must_use = "a worker builder does nothing until `build` or `start`"]
+pub struct WorkerBuilder<S: TxStore> {
+    kernel: Kernel<S>,
+    modules: Vec<Arc<dyn Loaded<S::Tx>>>,
+    name: Option<String>,
+    slots: usize,
+    lease: Duration,
+    scan: Duration,
+    values: Option<Values>,
+    authorize: Option<Authorize>,
+    bus: Option<Arc<dyn WakeBus>>,
+    trace: Option<Arc<dyn Trace>>,
+}
+
+impl<S: TxStore> WorkerBuilder<S> {
+    pub(crate) fn new(kernel: Kernel<S>) -> Self {
+        Self {
+            kernel,
+            modules: Vec::new(),
+            name: None,
+            slots: SLOTS,
+            lease: LEASE,
+            scan: SCAN,
+            values: None,
+            authorize: None,
+            bus: None,
+            trace: None,
+        }
+    }
+
+    /// One more module, or another version of one that still has runs.
+    pub fn module<B: RunsOn<S::Tx>>(mut self, module: Module<B>) -> Self {
+        self.modules.push(Arc::new(module));
+        self
+    }
+
+    /// What people see in the list of workers; by default the name of the program and its process id.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Runs at the same time in this process; 4 by default. Other processes add theirs.
+    pub fn concurrency(mut self, slots: usize) -> Self {
+        self.slots = slots;
+        self
+    }
+
+    /// How long a run is this worker's without a sign of life; 120 s by default. It is renewed every third of that.
+    /// After a crash, another worker takes a run over this much later.
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = lease;
+        self
+    }
+
+    /// How often it looks for work without being told of any; every second by default.
+    pub fn scan_every(mut self, scan: Duration) -> Self {
+        self.scan = scan;
+        self
+    }
+
+    /// Where `cx.resolve(..)` takes values from: one resolver per claim, made when its first value is asked for.
+    pub fn values<R: ValueResolver + 'static>(
+        mut self,
+        make: impl Fn(&Claim) -> R + Send + Sync + 'static,
+    ) -> Self {
+        self.values = Some(Arc::new(move |claim| Arc::new(make(claim))));
+        self
+    }
+
+    /// Asked before the `authorize` of each action that is not pure.
+    pub fn authorize<F, Fut>(mut self, authorize: F) -> Self
+    where
+        F: Fn(Gate) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ActionResult<Access>> + Send + 'static,
+    {
+        self.authorize = Some(Arc::new(move |gate| Box::pin(authorize(gate))));
+        self
+    }
+
+    /// Carries wake-ups between processes. Without one, others find work by their scan.
+    pub fn wake_bus(mut self, bus: impl WakeBus + 'static) -> Self {
+        self.bus = Some(Arc::new(bus));
+        self
+    }
+
+    /// Observes runs and steps.
+    pub fn trace(mut self, trace: impl Trace + 'static) -> Self {
+        self.trace = Some(Arc::new(trace));
+        self
+    }
+
+    /// Checks the whole.
+    ///
+    /// # Errors
+    /// No slots, a lease or a scan out of range, a module that is loaded twice.
+    pub fn build(self) -> Result<Worker, WorkerError> {
+        if self.slots == 0 {
+            return Err(WorkerError::NoSlots);
+        }
+        let (lease, scan) = (self.lease, self.scan);
+        if !(Duration::from_millis(100)..=Duration::from_secs(86_400)).contains(&lease) {
+            return Err(WorkerError::BadLease { got_ms: lease.as_millis() });
+        }
+        if !(Duration::from_millis(10)..=Duration::from_secs(60)).contains(&scan) {
+            return Err(WorkerError::BadScan { got_ms: scan.as_millis() });
+        }
+        self.check_modules()?;
+        let settings = Settings {
+            name: self.name.unwrap_or_else(process_name),
+            // More permits than the runtime's semaphore can count are no slots that anybody could use.
+            slots: self.slots.min(tokio::sync::Semaphore::MAX_PERMITS),
+            lease: lease.into(),
+            scan: scan.into(),
+            values: self.values,
+            authorize: self.authorize,
+            bus: self.bus,
+            trace: self.trace,
+        };
+        Ok(Worker::new(Engine::new(self.kernel, settings, self.modules)))
+    }
+
+    /// [`WorkerBuilder::build`] and [`Worker::start`].
+    ///
+    /// # Errors
+    /// As those.
+    pub async fn start(self) -> Result<Running, WorkerError> {
+        self.build()?.start().await
+    }
+
+    fn check_modules(&self) -> Result<(), WorkerError> {
+        let mut seen = std::collections::BTreeSet::new();
+        for module in &self.modules {
+            let manifest = module.manifest();
+            if !seen.insert((&manifest.id, manifest.version)) {
+                let (id, version) = (manifest.id.clone(), manifest.version);
+                return Err(WorkerError::SameModuleTwice { id, version });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn process_name() -> String {
+    let program = std::env::current_exe().ok();
+    let program = program.as_deref().and_then(std::path::Path::file_stem);
+    let program = program.map_or_else(|| "worker".into(), |stem| stem.to_string_lossy());
+    format!("{program}:{}", std::process::id())
+}

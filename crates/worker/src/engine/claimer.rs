@@ -1,0 +1,138 @@
+//! Claims runs for free slots.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use surefoot_kernel_core::{ClaimRequest, Micros, Mode, Run, StoreError, TxStore};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::shift::{Phase, Shift};
+use super::{Engine, Launched};
+
+/// The store is asked which footprints its runs need at most this often for wake-ups; the scan asks anyway.
+const LIST_EVERY: Micros = Micros::from_millis(250);
+
+/// A claim whose answer was lost: asked again under the same name, with the slots that it may bring runs for.
+pub(super) struct Unanswered {
+    slots: OwnedSemaphorePermit,
+    footprints: Vec<String>,
+}
+
+/// What a claim brought.
+pub(super) struct Claimed<S: TxStore> {
+    pub(super) launched: Vec<Launched<S>>,
+    /// As many as there were slots: there may be more.
+    pub(super) is_full: bool,
+}
+
+impl<S: TxStore> Engine<S> {
+    /// Claims whenever somebody wakes it, and once in a while anyway, until a stop is asked for.
+    pub(super) async fn claim_until_stopped(self: &Arc<Self>, shift: &Arc<Shift>) {
+        let mut unanswered = None;
+        loop {
+            match self.claim_all(shift, &mut unanswered).await {
+                Ok(()) => shift.lives.claims.well(),
+                // The slots rest until the next wake-up, or the next scan.
+                Err(error) => shift.lives.claims.failed(&error),
+            }
+            tokio::select! {
+                () = shift.reached(Phase::Draining) => return,
+                () = shift.claim.notified() => {}
+                () = tokio::time::sleep(shift.jitter.shorten(self.settings.scan)) => {}
+            }
+            if shift.phase() >= Phase::Draining {
+                return;
+            }
+        }
+    }
+
+    /// Claims as long as claims come back full and there are free slots.
+    async fn claim_all(
+        self: &Arc<Self>,
+        shift: &Arc<Shift>,
+        unanswered: &mut Option<Unanswered>,
+    ) -> Result<(), StoreError> {
+        if self.footprints.claimable().is_empty() {
+            self.list_footprints(shift).await?;
+        }
+        loop {
+            let Some(claimed) = self.claim(shift, usize::MAX, unanswered).await? else {
+                // No slot is free: whoever frees one wakes the claimer.
+                return Ok(());
+            };
+            let is_full = claimed.is_full;
+            claimed.launched.into_iter().for_each(Launched::spawn);
+            if is_full {
+                continue;
+            }
+            let is_old = self.footprints.is_older_than(LIST_EVERY, shift.now());
+            if !is_old || !self.list_footprints(shift).await? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Asks what runs need. Says whether something is claimable that was not before.
+    pub(super) async fn list_footprints(&self, shift: &Shift) -> Result<bool, StoreError> {
+        let listed = self.kernel.store().footprint_list(self.kernel.app()).await?;
+        Ok(self.footprints.list(listed, shift.now()))
+    }
+
+    /// Claims once, for at most so many free slots; `None` if there is none.
+    pub(super) async fn claim(
+        self: &Arc<Self>,
+        shift: &Arc<Shift>,
+        most: usize,
+        unanswered: &mut Option<Unanswered>,
+    ) -> Result<Option<Claimed<S>>, StoreError> {
+        let Unanswered { slots, footprints } = match unanswered.take() {
+            Some(before) => before,
+            None => {
+                let Some(slots) = self.take_slots(most) else {
+                    shift.is_full.store(true, Ordering::Relaxed);
+                    return Ok(None);
+                };
+                Unanswered { slots, footprints: self.footprints.claimable() }
+            }
+        };
+        if footprints.is_empty() {
+            shift.is_full.store(false, Ordering::Relaxed);
+            return Ok(Some(Claimed { launched: Vec::new(), is_full: false }));
+        }
+        let limit = u32::try_from(slots.num_permits()).unwrap_or(u32::MAX);
+        let asked = shift.now();
+        let request = ClaimRequest {
+            app: self.kernel.app().clone(),
+            mode: Mode::Execute,
+            footprints: footprints.clone(),
+            limit,
+            session: shift.session,
+            nonce: shift.nonce(),
+            lease: self.settings.lease,
+        };
+        let runs = match self.kernel.store().run_claim(request).await {
+            Ok(runs) => runs,
+            Err(error) => {
+                *unanswered = Some(Unanswered { slots, footprints });
+                return Err(error);
+            }
+        };
+        shift.claim_answered();
+        let is_full = runs.len() >= slots.num_permits();
+        shift.is_full.store(is_full, Ordering::Relaxed);
+        Ok(Some(Claimed { launched: self.launch_claimed(shift, runs, slots, asked), is_full }))
+    }
+
+    fn launch_claimed(
+        self: &Arc<Self>,
+        shift: &Arc<Shift>,
+        runs: Vec<Run>,
+        slots: OwnedSemaphorePermit,
+        asked: Micros,
+    ) -> Vec<Launched<S>> {
+        if !runs.is_empty() {
+            tracing::debug!(runs = runs.len(), "claimed");
+        }
+        self.launch(shift, runs, slots, asked)
+    }
+}

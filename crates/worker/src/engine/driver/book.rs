@@ -1,0 +1,166 @@
+//! What is held in memory of one run: its folded state, and the facts that are not durable yet.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use surefoot_kernel_core::plan::{Footprint, Plan};
+use surefoot_kernel_core::{
+    Clock, Committed, Fact, Held, Invocation, Micros, Phase, Receipt, RestoreInvalid, Stamp,
+    StepKey, Timestamp, Todo, apply,
+};
+use surefoot_language::Loaded;
+
+use super::super::pace::{minus, plus};
+
+/// Facts wait at most this long for a commit that takes them along.
+pub(super) const PENDING_MAX_AGE: Micros = Micros::from_secs(1);
+const PENDING_MAX_FACTS: usize = 100;
+const PENDING_MAX_BYTES: usize = 256 * 1024;
+
+/// A plan, and what runs it.
+pub(crate) struct LoadedPlan<Tx> {
+    pub(super) plan: Plan,
+    pub(super) footprint: String,
+    pub(super) bindings: Arc<BTreeMap<String, BTreeMap<String, String>>>,
+    pub(super) module: Arc<dyn Loaded<Tx>>,
+}
+
+impl<Tx> LoadedPlan<Tx> {
+    pub(super) fn new(plan: Plan, module: Arc<dyn Loaded<Tx>>) -> Self {
+        let footprint = Footprint::hash(&plan.footprint);
+        Self { footprint, bindings: Arc::new(plan.bindings.clone()), plan, module }
+    }
+}
+
+/// The store's time: its last answer, plus what this process has measured since.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StoreTime {
+    said: Timestamp,
+    heard: Micros,
+}
+
+impl StoreTime {
+    pub(super) const fn new(said: Timestamp, heard: Micros) -> Self {
+        Self { said, heard }
+    }
+
+    pub(super) fn now(self, clock: &dyn Clock) -> Timestamp {
+        self.said.plus(minus(clock.monotonic(), self.heard))
+    }
+}
+
+/// Facts that are not durable yet. They are applied in memory already.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    pub(super) facts: Vec<Fact>,
+    bytes: usize,
+    since: Micros,
+}
+
+impl Pending {
+    pub(super) const fn is_empty(&self) -> bool {
+        self.facts.is_empty()
+    }
+
+    /// When they may wait no longer.
+    pub(super) fn due_at(&self) -> Option<Micros> {
+        (!self.is_empty()).then(|| plus(self.since, PENDING_MAX_AGE))
+    }
+
+    pub(super) fn is_due(&self, now: Micros) -> bool {
+        let is_old = self.due_at().is_some_and(|due| due <= now);
+        is_old || self.facts.len() >= PENDING_MAX_FACTS || self.bytes >= PENDING_MAX_BYTES
+    }
+
+    fn add(&mut self, facts: Vec<Fact>, now: Micros) {
+        if self.facts.is_empty() {
+            self.since = now;
+            self.bytes = 0;
+        }
+        self.bytes += facts.iter().map(super::output::json_len).sum::<usize>();
+        self.facts.extend(facts);
+    }
+}
+
+/// A run under lease.
+pub(super) struct Book<Tx> {
+    pub(super) plan: Arc<LoadedPlan<Tx>>,
+    /// With all facts, durable or not.
+    pub(super) held: Held,
+    /// The stored row.
+    pub(super) before: Stamp,
+    pub(super) receipt: Receipt,
+    pub(super) pending: Pending,
+    pub(super) time: StoreTime,
+    pub(super) rejections: u32,
+    invocation: Option<Arc<Invocation>>,
+}
+
+impl<Tx> Book<Tx> {
+    /// A run as it was read.
+    pub(super) fn new(plan: Arc<LoadedPlan<Tx>>, held: Held, time: StoreTime) -> Self {
+        let (before, receipt) = (held.run.stamp(), Receipt::attest(&held.run));
+        let pending = Pending::default();
+        Self { plan, held, before, receipt, pending, time, rejections: 0, invocation: None }
+    }
+
+    pub(super) fn now(&self, clock: &dyn Clock) -> Timestamp {
+        self.time.now(clock)
+    }
+
+    /// What started the run; copied once, since it may be large.
+    pub(super) fn invocation(&mut self) -> Arc<Invocation> {
+        let held = &self.held;
+        self.invocation.get_or_insert_with(|| Arc::new(held.cursor.invocation().clone())).clone()
+    }
+
+    pub(super) fn has_open_mark(&self, step: &StepKey) -> bool {
+        match &self.held.run.phase {
+            Phase::Running { todo: Todo::Reconcile(effect), .. } => effect.step == *step,
+            Phase::Running { todo: Todo::Steps, .. }
+            | Phase::Queued { .. }
+            | Phase::Waiting(_)
+            | Phase::NeedsAttention(_)
+            | Phase::Succeeded { .. }
+            | Phase::Failed { .. }
+            | Phase::Canceled { .. } => false,
+        }
+    }
+
+    /// Applies facts that need not be durable yet.
+    pub(super) fn accept(&mut self, facts: Vec<Fact>, now: Micros) -> Result<(), RestoreInvalid> {
+        if facts.is_empty() {
+            return Ok(());
+        }
+        self.fold(&facts)?;
+        self.held.run = facts.iter().fold(self.held.run.clone(), apply);
+        self.pending.add(facts, now);
+        Ok(())
+    }
+
+    /// The store has written these facts, and everything before.
+    pub(super) fn committed(
+        &mut self,
+        committed: Committed,
+        facts: &[Fact],
+        heard: Micros,
+    ) -> Result<(), RestoreInvalid> {
+        self.fold(facts)?;
+        self.before = committed.run.stamp();
+        self.receipt = committed.receipt;
+        self.time = StoreTime::new(committed.now, heard);
+        self.held.run = committed.run;
+        Ok(())
+    }
+
+    /// Moves the position alone.
+    fn fold(&mut self, facts: &[Fact]) -> Result<(), RestoreInvalid> {
+        for fact in facts {
+            if matches!(fact, Fact::InputsComputed { .. }) {
+                self.invocation = None;
+            }
+            self.held.cursor.advance(&self.plan.plan, fact)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,197 @@
+//! Calls `run` of pure, idempotent and ambiguous actions.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use surefoot_kernel_core::{Answer, Call, Code, Input, TxStore};
+use surefoot_language::{
+    Action, AmbiguousStop, DynAmbiguous, DynIdempotent, DynPure, Halt, HookError, Object,
+    SharedFence, StepCx,
+};
+
+use super::answers::{
+    Said, config_invalid, failed, of_ambiguous, of_error, over_time, panicked, timed_out, unkept,
+    when_late,
+};
+use super::book::Book;
+use super::context::Heeds;
+use super::hooks::{Droppable, Heard};
+use super::output::judge;
+use super::{Driver, Left, defect};
+use crate::engine::hold::HookGuard;
+use crate::engine::pace::part;
+use crate::engine::panics::caught_call;
+
+impl<S: TxStore> Driver<S> {
+    /// Calls the action and says what it answered.
+    pub(super) async fn call(&self, book: &mut Book<S::Tx>, call: Call) -> Result<Input, Left> {
+        let action = self.action(book, &call)?;
+        let said = match action.object() {
+            Object::Pure(pure) => self.call_pure(book, &action, pure, &call).await?,
+            Object::Idempotent(object) => {
+                self.call_idempotent(book, &action, object, &call).await?
+            }
+            Object::Ambiguous(object) => self.call_ambiguous(book, &action, object, &call).await?,
+            Object::Transactional(_) => {
+                return Err(defect("a transactional action is called without a transaction"));
+            }
+        };
+        let answer = match said {
+            Said::Answer(answer) => answer,
+            Said::Halted(halt) => match self.halted(book, halt).await? {
+                Some(answer) => answer,
+                None => return Ok(Input::Advance),
+            },
+        };
+        Ok(Input::Answer { step: call.step, answer })
+    }
+
+    pub(super) fn tell_start(&self, call: &Call) {
+        let run = self.hold.run();
+        self.engine.observe(|trace| trace.step_started(run, &call.step, call.attempt));
+    }
+
+    async fn call_pure(
+        &self,
+        book: &mut Book<S::Tx>,
+        action: &Action<S::Tx>,
+        pure: &Arc<dyn DynPure>,
+        call: &Call,
+    ) -> Result<Said, Left> {
+        self.still_ours()?;
+        if let Err(findings) = action.validate_input(&call.config) {
+            return Ok(Said::Answer(config_invalid(&findings)));
+        }
+        let guard = self.hold.begin_hook(true);
+        let cx = self.context(book, call, &guard, Heeds::Cancel, call.timeout);
+        self.tell_start(call);
+        let heard = if pure.is_heavy() {
+            self.call_heavy(book, pure, call, cx, &guard).await?
+        } else {
+            match caught_call(|| pure.run(&cx, &call.config)) {
+                Ok(value) => Heard::Back { value, late: false },
+                Err(panicked) => Heard::Panicked(panicked.0),
+            }
+        };
+        let classifiers = book.plan.module.classifiers();
+        Ok(match heard {
+            Heard::Back { value: Ok(output), .. } => Said::Answer(kept(action, output)),
+            Heard::Back { value: Err(error), .. } => of_error(error, classifiers),
+            Heard::Panicked(text) => Said::Answer(panicked(&text)),
+            Heard::TimedOut => Said::Answer(timed_out(call)),
+        })
+    }
+
+    /// On a thread for computations. What is pending meanwhile does not wait longer than it may.
+    async fn call_heavy(
+        &self,
+        book: &mut Book<S::Tx>,
+        pure: &Arc<dyn DynPure>,
+        call: &Call,
+        cx: StepCx,
+        guard: &HookGuard,
+    ) -> Result<Heard<Result<Value, HookError>>, Left> {
+        let (pure, config) = (pure.clone(), call.config.clone());
+        let computing = tokio::task::spawn_blocking(move || pure.run(&cx, &config));
+        let waiting = self.listen(guard, call.timeout, Droppable::No, computing);
+        tokio::pin!(waiting);
+        let heard = loop {
+            let due = book.pending.due_at();
+            tokio::select! {
+                heard = &mut waiting => break heard?,
+                () = self.sleep_until(due), if due.is_some() => self.flush(book).await?,
+            }
+        };
+        Ok(match heard {
+            Heard::Back { value: Ok(value), late } => Heard::Back { value, late },
+            Heard::Back { value: Err(joined), .. } => Heard::Panicked(joined.to_string()),
+            Heard::Panicked(text) => Heard::Panicked(text),
+            Heard::TimedOut => Heard::TimedOut,
+        })
+    }
+
+    async fn call_idempotent(
+        &self,
+        book: &mut Book<S::Tx>,
+        action: &Action<S::Tx>,
+        object: &Arc<dyn DynIdempotent<SharedFence<S::Tx>>>,
+        call: &Call,
+    ) -> Result<Said, Left> {
+        self.still_ours()?;
+        let guard = self.hold.begin_hook(true);
+        let cx = self.context(book, call, &guard, Heeds::Cancel, call.timeout);
+        let fence = self.fence();
+        self.tell_start(call);
+        let hook = async { object.run(&cx, fence, &call.config).await };
+        let heard = self.listen(&guard, call.timeout, Droppable::Yes, hook).await?;
+        let (said, late) = match heard {
+            Heard::Back { value: Ok(output), late } => (Said::Answer(kept(action, output)), late),
+            Heard::Back { value: Err(error), late } => {
+                (of_error(error, book.plan.module.classifiers()), late)
+            }
+            Heard::Panicked(text) => (Said::Answer(panicked(&text)), false),
+            Heard::TimedOut => (Said::Answer(timed_out(call)), false),
+        };
+        Ok(match said {
+            Said::Answer(answer) if late => Said::Answer(when_late(answer, call)),
+            said @ (Said::Answer(_) | Said::Halted(_)) => said,
+        })
+    }
+
+    async fn call_ambiguous(
+        &self,
+        book: &mut Book<S::Tx>,
+        action: &Action<S::Tx>,
+        object: &Arc<dyn DynAmbiguous<SharedFence<S::Tx>>>,
+        call: &Call,
+    ) -> Result<Said, Left> {
+        // The mark took its time. A call that may outlive its lease is not made.
+        if self.hold.is_lost() {
+            return Err(Left::Lost);
+        }
+        if self.hold.remaining() < part(self.engine.settings.lease, 5) {
+            return Ok(Said::Answer(Answer::NotCalled));
+        }
+        let guard = self.hold.begin_hook(true);
+        let cx = self.context(book, call, &guard, Heeds::Cancel, call.timeout);
+        let fence = self.fence();
+        self.tell_start(call);
+        let hook = async { object.run(&cx, fence, &call.config).await };
+        let heard = self.listen(&guard, call.timeout, Droppable::Yes, hook).await?;
+        let unknown = |message: String| Said::Answer(Answer::Unknown { message, evidence: None });
+        let said = match heard {
+            Heard::Back { value, .. } => self.ambiguous_said(book, action, value),
+            Heard::Panicked(text) => unknown(format!("the action panicked: {text}")),
+            Heard::TimedOut => unknown(over_time(call)),
+        };
+        // The mark stays open, and is explained before the cancel is honoured.
+        Ok(match said {
+            Said::Halted(Halt::Canceled) => {
+                unknown("the call was stopped, since cancel was requested".to_owned())
+            }
+            said @ (Said::Answer(_) | Said::Halted(Halt::LeaseLost)) => said,
+        })
+    }
+
+    fn ambiguous_said(
+        &self,
+        book: &Book<S::Tx>,
+        action: &Action<S::Tx>,
+        value: Result<Value, HookError<AmbiguousStop>>,
+    ) -> Said {
+        match value {
+            Ok(output) => Said::Answer(kept(action, output)),
+            Err(error) => of_ambiguous(error, book.plan.module.classifiers()),
+        }
+    }
+}
+
+/// An output, if it can be kept.
+pub(super) fn kept<Tx>(action: &Action<Tx>, output: Value) -> Answer {
+    // A schema is foreign code too, in a way: a defect in judging must not end the worker.
+    match caught_call(|| judge(action, &output)) {
+        Ok(Ok(())) => Answer::Succeeded { output },
+        Ok(Err(refused)) => unkept(*refused),
+        Err(broken) => failed(Code::OUTPUT_INVALID, format!("it cannot be judged: {}", broken.0)),
+    }
+}

@@ -1,0 +1,284 @@
+//! Makes facts durable, and finds out what became of a write whose answer was lost.
+
+use surefoot_kernel_core::{
+    Commit, Committed, Fact, LoadRequest, Run, RunState, StoreError, Stored, TakeOverRequest,
+    TxStore, apply,
+};
+
+use super::book::{Book, StoreTime};
+use super::load::fold;
+use super::{Driver, Left, defect};
+use crate::engine::pace::{Pause, plus};
+
+/// What became of a commit.
+pub(super) enum Written {
+    /// The facts are durable and applied.
+    Stored,
+    /// Somebody else wrote meanwhile: the run was read again, and is decided on again.
+    Changed,
+    /// Nobody knew, so the run was taken over and read again: what is there now is final.
+    TakenOver,
+    /// The store takes no such facts.
+    Refused(String),
+}
+
+/// What a store's error asks of the driver.
+pub(super) enum Trouble {
+    /// Read again, decide again.
+    Changed,
+    /// Stop, write nothing more.
+    Lost,
+    /// Take over before anything.
+    Unknown,
+    /// The same again later.
+    Later,
+    /// Not this write.
+    Refused,
+    /// This driver can do nothing about it.
+    Hopeless,
+}
+
+pub(super) fn trouble(error: &StoreError) -> Trouble {
+    match error {
+        StoreError::Conflict | StoreError::Canceled => Trouble::Changed,
+        StoreError::LeaseLost => Trouble::Lost,
+        StoreError::UnknownOutcome(_) => Trouble::Unknown,
+        StoreError::Unavailable(_)
+        | StoreError::FenceHeld
+        | StoreError::TransactionConflict(_)
+        | StoreError::TransactionTimeout { .. } => Trouble::Later,
+        StoreError::Refused(_) => Trouble::Refused,
+        StoreError::Corrupt { .. }
+        | StoreError::NotInTransaction
+        | StoreError::SchemaTooNew { .. } => Trouble::Hopeless,
+        // Non-exhaustive: what this build does not know is not tried again.
+        _ => Trouble::Hopeless,
+    }
+}
+
+impl<S: TxStore> Driver<S> {
+    /// Writes what is pending.
+    pub(super) async fn flush(&self, book: &mut Book<S::Tx>) -> Result<(), Left> {
+        while !book.pending.is_empty() {
+            match self.commit(book, Vec::new()).await? {
+                Written::Stored => break,
+                Written::Changed | Written::TakenOver => {}
+                Written::Refused(why) => return Err(Left::LetGo(why)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes facts with everything pending, in one commit. Once they are stored and the run is not this worker's
+    /// any more, that is how the driver leaves it.
+    pub(super) async fn commit(
+        &self,
+        book: &mut Book<S::Tx>,
+        facts: Vec<Fact>,
+    ) -> Result<Written, Left> {
+        let after = facts.iter().fold(book.held.run.clone(), apply);
+        let before = book.before;
+        let mut all = std::mem::take(&mut book.pending.facts);
+        let pending = all.len();
+        all.extend(facts);
+        let answer = self.write(|| Commit::of(before, after.clone(), &all)).await;
+        match answer {
+            Ok(committed) => {
+                let new = all.get(pending..).unwrap_or_default();
+                self.stored(book, committed, &all, new)?;
+                Ok(Written::Stored)
+            }
+            Err(error) => {
+                all.truncate(pending);
+                book.pending.facts = all;
+                self.overcome(book, &error).await
+            }
+        }
+    }
+
+    /// The facts are durable: `new` ones move the position, all are told to observers.
+    pub(super) fn stored(
+        &self,
+        book: &mut Book<S::Tx>,
+        committed: Committed,
+        all: &[Fact],
+        new: &[Fact],
+    ) -> Result<(), Left> {
+        let heard = self.shift.now();
+        let now = committed.now;
+        book.committed(committed, new, heard).map_err(defect)?;
+        self.hold.stored(book.before.seq);
+        for fact in all {
+            self.tell(&book.held.run, fact);
+        }
+        if book.held.run.state() == RunState::Running {
+            Ok(())
+        } else {
+            Err(Left::Stored(Box::new(book.held.run.clone()), now))
+        }
+    }
+
+    fn tell(&self, run: &Run, fact: &Fact) {
+        let (step, code) = match fact {
+            Fact::StepCompleted { step, .. } => (step, None),
+            Fact::StepFailed { step, error, .. } | Fact::OutputRefused { step, error, .. } => {
+                (step, Some(&error.code))
+            }
+            Fact::InputsComputed { .. }
+            | Fact::BranchTaken { .. }
+            | Fact::CallMarked { .. }
+            | Fact::OutcomeUnknown { .. }
+            | Fact::NothingHappened { .. }
+            | Fact::DeadlineSet { .. }
+            | Fact::CancelRequested(_)
+            | Fact::AttentionCalled { .. }
+            | Fact::ReconcileAsked { .. }
+            | Fact::Retried
+            | Fact::Ended { .. }
+            | Fact::Claimed { .. }
+            | Fact::TakenOver { .. }
+            | Fact::FenceRaised
+            | Fact::Released { .. }
+            | Fact::Requeued { .. }
+            | Fact::Parked { .. }
+            | Fact::Woken { .. } => return,
+        };
+        self.engine.observe(|trace| {
+            trace.step_finished(run.id, step, code.map(surefoot_kernel_core::Code::as_str));
+        });
+    }
+
+    /// Does what an error of a write asks for.
+    pub(super) async fn overcome(
+        &self,
+        book: &mut Book<S::Tx>,
+        error: &StoreError,
+    ) -> Result<Written, Left> {
+        match trouble(error) {
+            Trouble::Changed => self.reload(book).await.map(|()| Written::Changed),
+            Trouble::Lost => {
+                self.hold.lose(self.hold.generation());
+                Err(Left::Lost)
+            }
+            Trouble::Unknown => self.take_over(book).await.map(|()| Written::TakenOver),
+            Trouble::Refused => Ok(Written::Refused(with_causes(error))),
+            Trouble::Later | Trouble::Hopeless => Err(Left::LetGo(with_causes(error))),
+        }
+    }
+
+    /// Writes; what may go through later is tried again as long as the lease lives.
+    pub(super) async fn write(
+        &self,
+        commit: impl Fn() -> Commit + Send,
+    ) -> Result<Committed, StoreError> {
+        let mut pause = Pause::store();
+        loop {
+            let error = match self.engine.kernel.store().run_commit(commit()).await {
+                Ok(committed) => return Ok(committed),
+                Err(error) => error,
+            };
+            if !matches!(trouble(&error), Trouble::Later) || !self.may_wait(&mut pause).await {
+                return Err(error);
+            }
+        }
+    }
+
+    /// Reads a run; an unreachable store is asked again as long as the lease lives.
+    pub(super) async fn read(&self, request: LoadRequest) -> Result<Option<Stored>, StoreError> {
+        let mut pause = Pause::store();
+        loop {
+            let error = match self.engine.kernel.store().run_load(request).await {
+                Ok(stored) => return Ok(stored),
+                Err(error) => error,
+            };
+            let is_transient = matches!(trouble(&error), Trouble::Later | Trouble::Unknown);
+            if !is_transient || !self.may_wait(&mut pause).await {
+                return Err(error);
+            }
+        }
+    }
+
+    /// Rests before another try; `false` if the lease is over.
+    pub(super) async fn may_wait(&self, pause: &mut Pause) -> bool {
+        if !self.hold.is_alive() || self.shift.phase() >= crate::engine::Phase::Abandoning {
+            return false;
+        }
+        tokio::time::sleep(pause.length()).await;
+        self.hold.is_alive()
+    }
+
+    /// Reads the run again and puts what is pending on top: it is decided already, by this same driver.
+    pub(super) async fn reload(&self, book: &mut Book<S::Tx>) -> Result<(), Left> {
+        let request = LoadRequest { run: self.hold.run(), after: None };
+        let stored = self.read(request).await.map_err(|error| Left::LetGo(with_causes(&error)))?;
+        let Some(stored) = stored else {
+            return Err(Left::LetGo("the run is gone".to_owned()));
+        };
+        if stored.run.generation != self.hold.generation() {
+            self.hold.lose(self.hold.generation());
+            return Err(Left::Lost);
+        }
+        if stored.run.state() != RunState::Running {
+            return Err(Left::Stored(Box::new(stored.run), stored.now));
+        }
+        self.hold.stored(stored.run.seq);
+        let time = StoreTime::new(stored.now, self.shift.now());
+        let (plan, row) = (book.plan.clone(), stored.run.clone());
+        let held = match fold(stored, &plan.plan) {
+            Ok(held) => held,
+            Err(invalid) => return Err(self.unreadable(row, &invalid.what).await),
+        };
+        let pending = std::mem::take(&mut book.pending.facts);
+        let rejections = book.rejections;
+        *book = Book::new(plan, held, time);
+        book.rejections = rejections;
+        book.accept(pending, self.shift.now()).map_err(defect)
+    }
+
+    /// After a commit in doubt: raises the generation under our own lease. The store's answer waits for the doubtful
+    /// transaction to end, and a late one is fenced out; what the journal says after that is final.
+    pub(super) async fn take_over(&self, book: &mut Book<S::Tx>) -> Result<(), Left> {
+        let mut pause = Pause::store();
+        let lease = self.engine.settings.lease;
+        let (run, session) = (self.hold.run(), self.shift.session);
+        let taken = loop {
+            let asked = self.shift.now();
+            let request = TakeOverRequest { run, session, lease };
+            match self.engine.kernel.store().run_take_over(request).await {
+                Ok(Some(taken)) => {
+                    self.hold.taken_over(taken.generation, plus(asked, lease));
+                    self.shift.leases_changed.notify_one();
+                    break taken;
+                }
+                Ok(None) => return Err(Left::LetGo("the run is gone".to_owned())),
+                Err(error) => {
+                    if !self.may_wait(&mut pause).await {
+                        return Err(Left::LetGo(with_causes(&error)));
+                    }
+                }
+            }
+        };
+        if taken.lease().is_some_and(|lease| lease.owner != session) {
+            // Whoever claimed the run since has fenced the commit in doubt out, or seen it.
+            self.hold.lose(taken.generation);
+            return Err(Left::Lost);
+        }
+        // Facts that were pending were part of the commit in doubt: they are in the journal now, or they still fit.
+        if taken.seq != book.before.seq {
+            book.pending.facts.clear();
+        }
+        self.reload(book).await
+    }
+}
+
+/// An error of the store, with what a driver said below it.
+pub(super) fn with_causes(error: &StoreError) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(below) = cause {
+        text.push_str(": ");
+        text.push_str(&below.to_string());
+        cause = below.source();
+    }
+    text
+}

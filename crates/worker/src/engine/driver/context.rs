@@ -1,0 +1,118 @@
+//! What hooks are given.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use serde_json::Value;
+use surefoot_kernel_core::{BoxFuture, Call, FenceError, Micros, TxStore, ValueResolver, Wake};
+use surefoot_language::{Action, Resumed, SharedFence, StepCx, StepData, StepPort, Stop};
+
+use super::book::Book;
+use super::{Driver, Left, defect};
+use crate::builder::{Claim, NotYet, Values};
+use crate::engine::hold::{Hold, HookGuard, Pulse};
+use crate::engine::keeper::heartbeat;
+use crate::engine::pace::{minus, plus};
+use crate::engine::shift::Shift;
+
+/// Whether a hook stops for a cancel request. `reconcile` does not: an unexplained effect is explained first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Heeds {
+    Cancel,
+    LeaseOnly,
+}
+
+/// The worker behind a context.
+struct Port {
+    shift: Arc<Shift>,
+    hold: Arc<Hold>,
+    heeds: Heeds,
+    until: Option<Micros>,
+    values: Option<Values>,
+    claim: Claim,
+    resolver: Arc<OnceLock<Arc<dyn ValueResolver>>>,
+}
+
+impl StepPort for Port {
+    fn heartbeat(&self) -> BoxFuture<'_, Result<(), FenceError>> {
+        Box::pin(async move {
+            match heartbeat(&self.shift, &self.hold, self.heeds == Heeds::Cancel).await {
+                Pulse::Held(_) => Ok(()),
+                Pulse::Lost => Err(FenceError::LeaseLost),
+                Pulse::Canceled => Err(FenceError::Canceled),
+            }
+        })
+    }
+
+    fn resolve<'a>(&'a self, reference: &'a str) -> BoxFuture<'a, Result<Option<Value>, Stop>> {
+        Box::pin(async move {
+            let Some(values) = &self.values else { return Ok(None) };
+            let resolver = self.resolver.get_or_init(|| values(&self.claim)).clone();
+            resolver.resolve(reference).await.map_err(|error| match error.downcast::<NotYet>() {
+                Ok(not_yet) => Stop::wait_for(not_yet.0),
+                Err(error) => Stop::from(error),
+            })
+        })
+    }
+
+    fn time_left(&self) -> Option<Duration> {
+        self.until.map(|until| minus(until, self.shift.now()).into())
+    }
+}
+
+impl<S: TxStore> Driver<S> {
+    /// The action of a call.
+    pub(super) fn action(&self, book: &Book<S::Tx>, call: &Call) -> Result<Action<S::Tx>, Left> {
+        let action = book.plan.module.action(&call.action);
+        action.ok_or_else(|| defect(format!("the module has no action `{}`", call.action)))
+    }
+
+    /// The context of one hook.
+    pub(super) fn context(
+        &self,
+        book: &mut Book<S::Tx>,
+        call: &Call,
+        guard: &HookGuard,
+        heeds: Heeds,
+        limit: Option<Micros>,
+    ) -> StepCx {
+        let invocation = book.invocation();
+        let origin = &book.held.run.origin;
+        let claim = Claim {
+            run: book.held.run.id,
+            scope: origin.scope.clone(),
+            workflow: origin.workflow.clone(),
+            invocation: invocation.clone(),
+        };
+        let port = Port {
+            shift: self.shift.clone(),
+            hold: self.hold.clone(),
+            heeds,
+            until: limit.map(|limit| plus(self.shift.now(), limit)),
+            values: self.engine.settings.values.clone(),
+            claim,
+            resolver: self.resolver.clone(),
+        };
+        StepCx::new(StepData {
+            run: book.held.run.id,
+            step: call.step.clone(),
+            attempt: call.attempt,
+            invocation,
+            bindings: book.plan.bindings.clone(),
+            resumed: call.resumed.clone().map(resumed),
+            cancel: guard.token(),
+            port: Arc::new(port),
+        })
+    }
+
+    pub(super) fn fence(&self) -> SharedFence<S::Tx> {
+        self.engine.kernel.store().fence(self.hold.run(), self.hold.generation())
+    }
+}
+
+fn resumed(wake: Wake) -> Resumed {
+    match wake {
+        Wake::Signal(data) => Resumed::Signaled(data),
+        Wake::Deadline => Resumed::DeadlinePassed,
+    }
+}

@@ -1,0 +1,229 @@
+//! Drives one run from its claim to wherever it stops.
+//!
+//! The core decides; what is here carries decisions out in the order that they ask for, and never acts on a command
+//! before the store has said that the facts before it are durable.
+
+mod answers;
+mod book;
+mod call;
+mod commit;
+mod context;
+mod hooks;
+mod load;
+mod output;
+mod prepare;
+mod reconcile;
+mod transact;
+
+use std::sync::{Arc, OnceLock};
+
+use surefoot_kernel_core::{
+    Answer, Command, Durability, Failure, Input, Phase as RunPhase, Prepared, Rejection, RowInput,
+    Run, Timestamp, Todo, TxStore, ValueResolver, decide,
+};
+
+use super::hold::Hold;
+use super::shift::{Phase, Shift};
+use super::{Cached, Engine};
+use book::Book;
+pub(crate) use book::LoadedPlan;
+use commit::Written;
+
+/// Decisions without a store between two chances for others to run.
+const TURNS_BEFORE_YIELD: u32 = 32;
+/// Inputs in a row that the core may reject before the driver gives up: it would be a defect.
+const REJECTIONS_MAX: u32 = 3;
+
+/// How a driver left its run.
+pub(crate) enum Left {
+    /// It is stored like this, and not this worker's any more.
+    Stored(Box<Run>, Timestamp),
+    /// Another worker has it. Nothing was written.
+    Lost,
+    /// Nothing more is written; its lease lapses.
+    LetGo(String),
+}
+
+/// What a driver knows besides the run's state.
+pub(super) struct Driver<S: TxStore> {
+    engine: Arc<Engine<S>>,
+    shift: Arc<Shift>,
+    hold: Arc<Hold>,
+    /// One resolver per claim, made when the first value is asked for.
+    resolver: Arc<OnceLock<Arc<dyn ValueResolver>>>,
+}
+
+/// Drives a claimed run.
+pub(crate) async fn drive<S: TxStore>(
+    engine: Arc<Engine<S>>,
+    shift: Arc<Shift>,
+    hold: Arc<Hold>,
+    claimed: Run,
+) -> Left {
+    let resolver = Arc::default();
+    let driver = Driver { engine, shift, hold, resolver };
+    driver.shift.alone(&driver.hold).await;
+    let mut book = match driver.open(claimed).await {
+        Ok(book) => book,
+        Err(left) => return left,
+    };
+    let left = driver.work(&mut book).await;
+    if let Left::Stored(run, _) = &left
+        && !run.state().is_terminal()
+    {
+        driver.remember(book);
+    }
+    left
+}
+
+impl<S: TxStore> Driver<S> {
+    async fn work(&self, book: &mut Book<S::Tx>) -> Left {
+        let mut input = Input::Advance;
+        let mut turns = 0;
+        loop {
+            turns += 1;
+            if turns % TURNS_BEFORE_YIELD == 0 {
+                tokio::task::yield_now().await;
+            }
+            match self.turn(book, input).await {
+                Ok(next) => input = next,
+                Err(left) => return left,
+            }
+        }
+    }
+
+    /// Decides, makes it durable, carries the command out.
+    async fn turn(&self, book: &mut Book<S::Tx>, input: Input) -> Result<Input, Left> {
+        let input = match input {
+            Input::Advance => self.at_boundary(book).await?,
+            other => other,
+        };
+        match self.record(book, input).await? {
+            Some(command) => self.carry_out(book, command).await,
+            None => Ok(Input::Advance),
+        }
+    }
+
+    /// What is done between two steps before the next one is looked at.
+    async fn at_boundary(&self, book: &mut Book<S::Tx>) -> Result<Input, Left> {
+        if self.hold.is_lost() {
+            return Err(Left::Lost);
+        }
+        // The keeper heard of a cancel request that no commit of this run has met yet.
+        if self.hold.is_canceled() && book.held.run.cancel.is_none() {
+            self.reload(book).await?;
+        }
+        let may_leave = matches!(book.held.run.phase, RunPhase::Running { todo: Todo::Steps, .. });
+        if self.shift.phase() >= Phase::HandingOver && may_leave {
+            return Ok(Input::Row(RowInput::HandOver));
+        }
+        Ok(Input::Advance)
+    }
+
+    async fn carry_out(&self, book: &mut Book<S::Tx>, command: Command) -> Result<Input, Left> {
+        match command {
+            Command::Prepare(call) => self.prepare(book, call).await,
+            Command::Call(call) => self.call(book, call).await,
+            Command::Transact(call) => self.transact(book, call).await,
+            Command::Reconcile(call) => self.reconcile(book, call).await,
+        }
+    }
+
+    /// Decides about an input and makes the facts as durable as the decision asks. An answer in hand is kept until it
+    /// is recorded: after a conflict or a takeover it is decided again, and its action is not called again.
+    async fn record(
+        &self,
+        book: &mut Book<S::Tx>,
+        mut input: Input,
+    ) -> Result<Option<Command>, Left> {
+        loop {
+            let now = book.now(&*self.shift.clock);
+            let decision = match decide(&book.held, &book.plan.plan, input.clone(), now) {
+                Ok(decision) => decision,
+                Err(rejection) => return rejected(book, &input, &rejection),
+            };
+            book.rejections = 0;
+            let sealed = decision.command;
+            if decision.durability == Durability::Lazy {
+                book.accept(decision.facts, self.shift.now()).map_err(defect)?;
+                if book.pending.is_due(self.shift.now()) {
+                    self.flush(book).await?;
+                }
+            } else if !decision.facts.is_empty() || !book.pending.is_empty() {
+                match self.commit(book, decision.facts).await? {
+                    Written::Stored => {}
+                    Written::Changed => continue,
+                    Written::TakenOver => {
+                        input = after_takeover(book, input);
+                        continue;
+                    }
+                    Written::Refused(why) => {
+                        input = refused(input, &why)?;
+                        continue;
+                    }
+                }
+            }
+            let opened = sealed.open(&book.receipt);
+            return opened.map_err(|sealed| defect(sealed.to_string()));
+        }
+    }
+
+    /// Keeps the folded run in case it comes back.
+    fn remember(&self, book: Book<S::Tx>) {
+        if !book.pending.is_empty() {
+            return;
+        }
+        let weight = book.held.run.journal_bytes.saturating_add(4_096);
+        let cached = Cached { held: book.held, plan: book.plan };
+        let mut held = self.engine.held.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        held.put(self.hold.run(), cached, weight);
+    }
+}
+
+/// A rejected answer is normal life: what it is about was settled meanwhile.
+fn rejected<Tx>(
+    book: &mut Book<Tx>,
+    input: &Input,
+    rejection: &Rejection,
+) -> Result<Option<Command>, Left> {
+    book.rejections += 1;
+    tracing::debug!(run = %book.held.run.id, %rejection, "an input has no effect");
+    if matches!(input, Input::Advance) || book.rejections > REJECTIONS_MAX {
+        return Err(Left::LetGo(rejection.to_string()));
+    }
+    Ok(None)
+}
+
+/// The commit in doubt is final now. One case needs more than to decide again: the mark of a call that was never
+/// made landed, and only this driver could have made the call.
+fn after_takeover<Tx>(book: &Book<Tx>, input: Input) -> Input {
+    match input {
+        Input::Prepared { step, result: Prepared::Ready } if book.has_open_mark(&step) => {
+            Input::Answer { step, answer: Answer::NotCalled }
+        }
+        other => other,
+    }
+}
+
+/// The store will not take this outcome, though it takes others.
+fn refused(input: Input, why: &str) -> Result<Input, Left> {
+    match input {
+        Input::Answer { step, answer: Answer::Succeeded { output } } => {
+            let text = format!("the store refused the output: {why}");
+            let error = Failure::new(surefoot_kernel_core::Code::OUTPUT_INVALID, text);
+            let evidence = output::evidence(&output);
+            Ok(Input::Answer { step, answer: Answer::OutputRefused { error, evidence } })
+        }
+        Input::Advance
+        | Input::Prepared { .. }
+        | Input::Answer { .. }
+        | Input::Reconciled { .. }
+        | Input::Row(_) => Err(Left::LetGo(format!("the store refused the commit: {why}"))),
+    }
+}
+
+/// What only a defect of this program brings about: nothing is written, the lease lapses, another worker may do
+/// better.
+fn defect(what: impl std::fmt::Display) -> Left {
+    Left::LetGo(format!("the run and its facts do not fit: {what}"))
+}

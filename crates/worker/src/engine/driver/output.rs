@@ -1,0 +1,128 @@
+//! What an output must keep to, whatever its action promises.
+
+use serde_json::Value;
+use surefoot_kernel_core::payload::{PAYLOAD_MAX_DEPTH, STORED_TEXT_MAX_BYTES};
+use surefoot_kernel_core::{Code, Failure, OUTPUT_MAX_BYTES};
+use surefoot_language::{Action, SchemaFinding};
+
+/// An output that cannot be kept: why, and its first 8 KiB.
+#[derive(Debug)]
+pub(super) struct Unkept {
+    pub(super) error: Failure,
+    pub(super) evidence: String,
+}
+
+/// Judges an output by size, nesting and schema.
+pub(super) fn judge<Tx>(action: &Action<Tx>, output: &Value) -> Result<(), Box<Unkept>> {
+    let unkept = |code, text: String| {
+        Box::new(Unkept { error: Failure::new(code, text), evidence: evidence(output) })
+    };
+    let bytes = json_len(output);
+    if bytes > OUTPUT_MAX_BYTES {
+        let text = format!("the output has {bytes} bytes of JSON, the limit is {OUTPUT_MAX_BYTES}");
+        return Err(unkept(Code::OUTPUT_TOO_LARGE, text));
+    }
+    if is_deeper_than(output, PAYLOAD_MAX_DEPTH) {
+        let text = format!("the output is nested deeper than {PAYLOAD_MAX_DEPTH} levels");
+        return Err(unkept(Code::OUTPUT_INVALID, text));
+    }
+    action.validate_output(output).map_err(|findings| {
+        let text = format!("the output does not fit the action's schema: {}", listed(&findings));
+        unkept(Code::OUTPUT_INVALID, text)
+    })
+}
+
+/// Findings of a schema as one sentence.
+pub(super) fn listed(findings: &[SchemaFinding]) -> String {
+    findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// The first 8 KiB of a value's JSON, without writing the rest.
+pub(super) fn evidence(value: &Value) -> String {
+    let mut start = Start(Vec::new());
+    // The writer refuses what is over its limit, which ends the writing.
+    let _ = serde_json::to_writer(&mut start, value);
+    match String::from_utf8(start.0) {
+        Ok(text) => text,
+        Err(cut) => {
+            let valid = cut.utf8_error().valid_up_to();
+            let mut bytes = cut.into_bytes();
+            bytes.truncate(valid);
+            String::from_utf8(bytes).unwrap_or_default()
+        }
+    }
+}
+
+/// Bytes of compact JSON, without keeping them.
+pub(super) fn json_len(value: &impl serde::Serialize) -> usize {
+    let mut count = Count(0);
+    match serde_json::to_writer(&mut count, value) {
+        Ok(()) => count.0,
+        Err(_) => usize::MAX,
+    }
+}
+
+fn is_deeper_than(value: &Value, levels: usize) -> bool {
+    let Some(inside) = levels.checked_sub(1) else { return true };
+    match value {
+        Value::Array(items) => items.iter().any(|item| is_deeper_than(item, inside)),
+        Value::Object(members) => members.values().any(|member| is_deeper_than(member, inside)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+struct Count(usize);
+
+impl std::io::Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+struct Start(Vec<u8>);
+
+impl std::io::Write for Start {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let room = STORED_TEXT_MAX_BYTES.saturating_sub(self.0.len());
+        let taken = bytes.get(..room.min(bytes.len())).unwrap_or_default();
+        self.0.extend_from_slice(taken);
+        Ok(taken.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn evidence_is_the_start_cut_between_characters() {
+        assert_eq!(evidence(&json!({"a": [1, "x"]})), r#"{"a":[1,"x"]}"#);
+        let long = evidence(&json!("ä".repeat(1_000_000)));
+        assert!(long.len() <= STORED_TEXT_MAX_BYTES && long.len() > STORED_TEXT_MAX_BYTES - 2);
+        assert!(long.starts_with("\"ä") && long.ends_with('ä'));
+    }
+
+    #[test]
+    fn nesting_is_counted_with_the_value_at_the_bottom() {
+        let nested = |levels: usize| (1..levels).fold(json!(1), |inner, _| json!([inner]));
+        assert!(!is_deeper_than(&nested(100), 100));
+        assert!(is_deeper_than(&nested(101), 100));
+    }
+
+    #[test]
+    fn lengths_are_those_of_compact_json() {
+        for value in [json!(null), json!({"a": [1, 2.5, "ä\n"]}), json!("x")] {
+            assert_eq!(json_len(&value), value.to_string().len());
+        }
+    }
+}

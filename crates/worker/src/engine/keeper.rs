@@ -1,0 +1,172 @@
+//! Keeps leases: renews all runs of the session in one call, and fires tokens before a lease ends.
+//!
+//! By default it has an operating system thread and a runtime of its own, so that actions that block the
+//! application's runtime do not cost them their leases. How far that helps depends on the store: its renewals need a
+//! connection that does not live on the blocked runtime.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use surefoot_kernel_core::{BoxFuture, Micros, RenewRequest, Renewed, Stamp, StoreError, TxStore};
+
+use super::Engine;
+use super::hold::{Hold, Pulse};
+use super::pace::{Pause, minus, part, plus};
+use super::panics::caught;
+use super::shift::{Phase, Shift};
+
+/// Renewals that actions ask for, `heartbeat()`, come at most this often.
+const HEARTBEAT_EVERY: Micros = Micros::from_millis(500);
+/// How long a heartbeat waits for an answer of the store before the keeper's knowledge has to do.
+const HEARTBEAT_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a session's leases are renewed with, whatever the store's type.
+pub(crate) trait Renew: Send + Sync {
+    fn renew(
+        &self,
+        request: RenewRequest,
+    ) -> BoxFuture<'_, Result<Vec<(surefoot_kernel_core::RunId, Renewed)>, StoreError>>;
+}
+
+impl<S: TxStore> Renew for Engine<S> {
+    fn renew(
+        &self,
+        request: RenewRequest,
+    ) -> BoxFuture<'_, Result<Vec<(surefoot_kernel_core::RunId, Renewed)>, StoreError>> {
+        Box::pin(async move { self.kernel.store().lease_renew(request).await })
+    }
+}
+
+/// Keeps the leases of a session until it is over.
+pub(crate) async fn keep(store: Arc<dyn Renew>, shift: Arc<Shift>, lease: Micros) {
+    let renewing = shift.lives.leases.keep(|| renew_in_time(&*store, &shift, lease));
+    let watching = shift.lives.leases.keep(|| fire_in_time(&shift, lease));
+    tokio::select! {
+        () = async { tokio::join!(renewing, watching); } => {}
+        () = shift.reached(Phase::Over) => {}
+    }
+}
+
+async fn renew_in_time(store: &dyn Renew, shift: &Shift, lease: Micros) {
+    let third = part(lease, 3);
+    let mut last = shift.now();
+    let mut pause = retry_pause(lease);
+    let mut next = plus(last, shift.jitter.shorten(third).into());
+    loop {
+        let due = Duration::from(minus(next, shift.now()));
+        tokio::select! {
+            () = tokio::time::sleep(due) => {}
+            () = shift.renew.notified() => {
+                let rest = minus(plus(last, HEARTBEAT_EVERY), shift.now());
+                tokio::time::sleep(rest.into()).await;
+            }
+        }
+        last = shift.now();
+        next = match renew_once(store, shift, lease).await {
+            Ok(()) => {
+                shift.lives.leases.well();
+                pause = retry_pause(lease);
+                plus(last, shift.jitter.shorten(third).into())
+            }
+            Err(why) => {
+                shift.lives.leases.failed(&why);
+                plus(shift.now(), pause.length().into())
+            }
+        };
+        shift.renewals.send_modify(|passes| *passes += 1);
+    }
+}
+
+/// A failed renewal is tried again several times before the lease ends.
+fn retry_pause(lease: Micros) -> Pause {
+    Pause::new(part(lease, 60).into(), part(lease, 12).into())
+}
+
+/// All runs in one call. Nothing is released by a failure: the lease's own end decides.
+async fn renew_once(store: &dyn Renew, shift: &Shift, lease: Micros) -> Result<(), String> {
+    let holds: Vec<Arc<Hold>> = shift.holds().into_iter().filter(|hold| !hold.is_lost()).collect();
+    if holds.is_empty() {
+        return Ok(());
+    }
+    let asked: Vec<(Arc<Hold>, u64)> =
+        holds.into_iter().map(|hold| (hold.clone(), hold.generation())).collect();
+    let stamp = |(hold, generation): &(Arc<Hold>, u64)| Stamp {
+        run: hold.run(),
+        generation: *generation,
+        revision: 0,
+        seq: 0,
+    };
+    let runs = asked.iter().map(stamp).collect();
+    let request = RenewRequest { session: shift.session, runs, lease };
+    let ends = plus(shift.now(), lease);
+    let answer = caught(store.renew(request));
+    let answer = tokio::time::timeout(part(lease, 6).into(), answer).await;
+    let renewed = match answer {
+        Ok(Ok(Ok(renewed))) => renewed,
+        Ok(Ok(Err(error))) => return Err(error.to_string()),
+        Ok(Err(panicked)) => return Err(format!("renewing panicked: {}", panicked.0)),
+        Err(_) => return Err("the store did not answer a renewal".to_owned()),
+    };
+    for (run, renewed) in renewed {
+        for (hold, generation) in asked.iter().filter(|(hold, _)| hold.run() == run) {
+            match renewed {
+                Renewed::Held { canceled, .. } => hold.renewed(*generation, ends, canceled),
+                Renewed::Lost => hold.lose(*generation),
+                Renewed::FenceHeld => hold.fence_held(*generation),
+            }
+        }
+    }
+    shift.leases_changed.notify_one();
+    Ok(())
+}
+
+/// Tokens fire while a tenth of the lease is left: the action hears of it before another worker can begin.
+async fn fire_in_time(shift: &Shift, lease: Micros) {
+    let margin = part(lease, 10);
+    loop {
+        let now = shift.now();
+        let fires = |hold: &Arc<Hold>| minus(hold.ends(), margin);
+        let holds = shift.holds();
+        let (due, later): (Vec<_>, Vec<_>) =
+            holds.iter().filter(|hold| !hold.is_lost()).partition(|hold| fires(hold) <= now);
+        for hold in due {
+            tracing::debug!(run = %hold.run(), "the lease ends soon and was not renewed");
+            hold.end_soon();
+        }
+        match later.into_iter().map(fires).min() {
+            Some(next) => {
+                let wait = Duration::from(minus(next, now));
+                tokio::select! {
+                    () = tokio::time::sleep(wait) => {}
+                    () = shift.leases_changed.notified() => {}
+                }
+            }
+            None => shift.leases_changed.notified().await,
+        }
+    }
+}
+
+/// What `heartbeat()` of a context answers: the keeper's knowledge where it is fresh, else the store's word.
+pub(crate) async fn heartbeat(shift: &Shift, hold: &Hold, heeds_cancel: bool) -> Pulse {
+    let stale = |pulse| matches!(pulse, Pulse::Held(age) if age >= HEARTBEAT_EVERY);
+    if !stale(hold.pulse(heeds_cancel)) {
+        return hold.pulse(heeds_cancel);
+    }
+    let mut renewals = shift.renewals.subscribe();
+    shift.renew.notify_one();
+    // An answer of a pass that began before this question may not know the newest, so fresh knowledge is the goal,
+    // not just any pass.
+    let fresh = async {
+        while stale(hold.pulse(heeds_cancel)) {
+            if renewals.changed().await.is_err() {
+                return;
+            }
+            // The store did not answer this pass either: what is known has to do.
+            if stale(hold.pulse(heeds_cancel)) {
+                return;
+            }
+        }
+    };
+    let _ = tokio::time::timeout(HEARTBEAT_PATIENCE, fresh).await;
+    hold.pulse(heeds_cancel)
+}

@@ -1,0 +1,280 @@
+//! What a worker does: claim, keep leases, recover, and drive runs.
+
+mod cancels;
+mod claimer;
+pub(crate) mod driver;
+mod footprints;
+mod hold;
+mod keeper;
+mod life;
+mod lru;
+pub(crate) mod pace;
+pub(crate) mod panics;
+mod pass;
+mod recovery;
+mod session;
+mod shift;
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+use surefoot_kernel_core::plan::Footprint;
+use surefoot_kernel_core::{
+    Eager, Held, Micros, Run, RunId, Timestamp, Trace, TxStore, VersionId, WakeBus,
+};
+use surefoot_language::Loaded;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+
+use crate::Kernel;
+use crate::builder::{Authorize, Values};
+use driver::{Left, LoadedPlan};
+use footprints::Footprints;
+pub use life::LoopHealth;
+use lru::Lru;
+use pace::plus;
+use panics::{caught, caught_call};
+pub(crate) use session::start;
+use shift::HoldGuard;
+pub(crate) use shift::{Phase, Shift};
+
+/// Folded runs that are kept in case they come back.
+const HELD_MAX: usize = 256;
+/// Bytes of journal behind them.
+const HELD_MAX_BYTES: u64 = 64 * 1024 * 1024;
+/// Plans that are kept.
+const PLANS_MAX: usize = 256;
+/// Slots that one emit may reserve: an event seldom starts more runs, and others want some too.
+const EAGER_MAX: usize = 4;
+
+/// How a worker was built.
+pub(crate) struct Settings {
+    pub(crate) name: String,
+    pub(crate) slots: usize,
+    pub(crate) lease: Micros,
+    pub(crate) scan: Micros,
+    pub(crate) values: Option<Values>,
+    pub(crate) authorize: Option<Authorize>,
+    pub(crate) bus: Option<Arc<dyn WakeBus>>,
+    pub(crate) trace: Option<Arc<dyn Trace>>,
+}
+
+/// A worker on a store.
+pub(crate) struct Engine<S: TxStore> {
+    pub(crate) kernel: Kernel<S>,
+    pub(crate) settings: Settings,
+    modules: Vec<Arc<dyn Loaded<S::Tx>>>,
+    footprints: Footprints,
+    slots: Arc<Semaphore>,
+    held: Mutex<Lru<RunId, Cached<S::Tx>>>,
+    plans: Mutex<Lru<VersionId, Arc<LoadedPlan<S::Tx>>>>,
+    /// The session of a started worker.
+    started: Mutex<Weak<Shift>>,
+    /// The session of bounded passes.
+    ticking: OnceLock<Arc<Shift>>,
+    /// Tells other processes, over the bus.
+    announce: Notify,
+}
+
+/// A folded run, in case it comes back.
+pub(crate) struct Cached<Tx> {
+    held: Held,
+    plan: Arc<LoadedPlan<Tx>>,
+}
+
+impl<S: TxStore> Engine<S> {
+    pub(crate) fn new(
+        kernel: Kernel<S>,
+        settings: Settings,
+        modules: Vec<Arc<dyn Loaded<S::Tx>>>,
+    ) -> Arc<Self> {
+        let offers = modules.iter().map(|module| module.footprint().clone()).collect();
+        let engine = Arc::new(Self {
+            footprints: Footprints::new(offers),
+            slots: Arc::new(Semaphore::new(settings.slots)),
+            held: Mutex::new(Lru::new(HELD_MAX, HELD_MAX_BYTES)),
+            plans: Mutex::new(Lru::new(PLANS_MAX, u64::MAX)),
+            started: Mutex::default(),
+            ticking: OnceLock::new(),
+            announce: Notify::new(),
+            kernel,
+            settings,
+            modules,
+        });
+        engine.kernel.local().add(&engine);
+        engine
+    }
+
+    fn started(&self) -> Option<Arc<Shift>> {
+        self.started.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
+    }
+
+    /// Something may be ready to claim; `recover` if recovery has something to do as well.
+    pub(crate) fn wake(&self, recover: bool) {
+        if let Some(shift) = self.started() {
+            shift.claim.notify_one();
+            if recover {
+                shift.recover.notify_one();
+            }
+        }
+        self.announce.notify_one();
+    }
+
+    pub(crate) fn learn(&self, footprint: &Footprint) {
+        self.footprints.learn(footprint);
+    }
+
+    pub(crate) fn cancel(&self, run: RunId) {
+        let shifts = [self.started(), self.ticking.get().cloned()];
+        shifts.into_iter().flatten().for_each(|shift| shift.cancel(run));
+    }
+
+    /// The module that runs a plan with this footprint; the newest version, if several can.
+    fn module_for(&self, footprint: &Footprint) -> Option<Arc<dyn Loaded<S::Tx>>> {
+        let can = |module: &&Arc<dyn Loaded<S::Tx>>| footprint.is_contained_in(module.footprint());
+        self.modules.iter().filter(can).max_by_key(|module| module.manifest().version).cloned()
+    }
+
+    /// Free slots, as many as there are, up to a limit.
+    fn take_slots(&self, most: usize) -> Option<OwnedSemaphorePermit> {
+        loop {
+            let free = self.slots.available_permits().min(most);
+            let wanted = u32::try_from(free).ok().filter(|free| *free > 0)?;
+            // Somebody else may have been faster: then fewer are asked for.
+            if let Ok(permit) = self.slots.clone().try_acquire_many_owned(wanted) {
+                return Some(permit);
+            }
+        }
+    }
+
+    /// Slots for runs that an emit starts as running. Only where the worker has nothing better to do.
+    pub(crate) fn reserve(self: &Arc<Self>) -> Option<Reserved<S>> {
+        let shift = self.started()?;
+        if shift.phase() != Phase::Working || shift.is_full.load(Ordering::Relaxed) {
+            return None;
+        }
+        let footprints = self.footprints.claimable();
+        if footprints.is_empty() {
+            return None;
+        }
+        let slots = self.take_slots(EAGER_MAX)?;
+        let eager = Eager {
+            session: shift.session,
+            footprints,
+            slots: u32::try_from(slots.num_permits()).unwrap_or(u32::MAX),
+            lease: self.settings.lease,
+        };
+        let asked = shift.now();
+        Some(Reserved { engine: self.clone(), shift, slots: Some(slots), eager, asked })
+    }
+
+    /// Drives runs on these slots; slots that are left over are free again. `asked` is when their lease was asked for.
+    fn launch(
+        self: &Arc<Self>,
+        shift: &Arc<Shift>,
+        runs: Vec<Run>,
+        mut slots: OwnedSemaphorePermit,
+        asked: Micros,
+    ) -> Vec<Launched<S>> {
+        let ends = plus(asked, self.settings.lease);
+        let launched = runs.into_iter().map(|run| Launched {
+            engine: self.clone(),
+            shift: shift.clone(),
+            guard: shift.hold(run.id, run.generation, ends),
+            // A claim that was lost and found again may bring more runs than there are slots: none is left alone.
+            slot: slots.split(1),
+            run,
+        });
+        launched.collect()
+    }
+
+    fn observe(&self, call: impl FnOnce(&dyn Trace)) {
+        if let Some(trace) = &self.settings.trace
+            && let Err(panicked) = caught_call(|| call(&**trace))
+        {
+            tracing::warn!(panicked = panicked.0, "a trace observer panicked; nothing changes");
+        }
+    }
+}
+
+/// Slots that an emit may use.
+pub(crate) struct Reserved<S: TxStore> {
+    engine: Arc<Engine<S>>,
+    shift: Arc<Shift>,
+    slots: Option<OwnedSemaphorePermit>,
+    eager: Eager,
+    asked: Micros,
+}
+
+impl<S: TxStore> Reserved<S> {
+    pub(crate) const fn eager(&self) -> &Eager {
+        &self.eager
+    }
+
+    /// Drives what was started.
+    pub(crate) fn start(mut self, runs: Vec<Run>) {
+        if let Some(slots) = self.slots.take() {
+            let launched = self.engine.launch(&self.shift, runs, slots, self.asked);
+            launched.into_iter().for_each(Launched::spawn);
+        }
+    }
+
+    /// Whether a run was started for this reservation and nobody works on it: the answer that said so was lost.
+    pub(crate) fn is_orphan(&self, run: &Run) -> bool {
+        let is_ours = run.lease().is_some_and(|lease| lease.owner == self.shift.session);
+        is_ours && run.attempt == 1 && !self.shift.holds_run(run.id)
+    }
+}
+
+impl<S: TxStore> Drop for Reserved<S> {
+    /// What was not used is free again; the claimer may have wanted it.
+    fn drop(&mut self) {
+        drop(self.slots.take());
+        if self.shift.is_full.load(Ordering::Relaxed) {
+            self.shift.claim.notify_one();
+        }
+    }
+}
+
+/// A run that is held, and not driven yet.
+struct Launched<S: TxStore> {
+    engine: Arc<Engine<S>>,
+    shift: Arc<Shift>,
+    guard: HoldGuard,
+    slot: Option<OwnedSemaphorePermit>,
+    run: Run,
+}
+
+impl<S: TxStore> Launched<S> {
+    fn spawn(self) {
+        tokio::spawn(self.drive());
+    }
+
+    /// Drives the run to wherever it stops, and lets go of it.
+    async fn drive(self) {
+        let Self { engine, shift, guard, slot, run } = self;
+        let (id, generation) = (run.id, run.generation);
+        engine.observe(|trace| trace.run_started(id, generation));
+        let driven = driver::drive(engine.clone(), shift.clone(), guard.hold().clone(), run);
+        let left = match caught(driven).await {
+            Ok(left) => left,
+            Err(panicked) => Left::LetGo(format!("the driver panicked: {}", panicked.0)),
+        };
+        drop(guard);
+        drop(slot);
+        let mut is_ready = false;
+        match left {
+            Left::Stored(run, now) => {
+                engine.observe(|trace| trace.run_finished(id, run.state()));
+                engine.kernel.local().run_left(id);
+                is_ready = run.claimable_at().is_some_and(|at: Timestamp| at <= now);
+            }
+            Left::Lost => tracing::debug!(run = %id, generation, "another worker has the run"),
+            Left::LetGo(why) => {
+                tracing::warn!(run = %id, generation, why, "the run is left until its lease ends");
+            }
+        }
+        if is_ready || shift.is_full.load(Ordering::Relaxed) {
+            shift.claim.notify_one();
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The scan: wakes what is due, creates the runs of deferred events, finalises what nobody will.
+
+use std::sync::Arc;
+
+use surefoot_kernel_core::{Scan, StoreError, TxStore};
+
+use super::Engine;
+use super::shift::{Phase, Shift};
+
+/// Runs of each kind that one question to the store may move.
+const SCAN_LIMIT: u32 = 1_000;
+/// Events of one question.
+const DISPATCH_LIMIT: u32 = 100;
+
+/// What a pass did.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Recovery {
+    pub(super) woken: usize,
+    pub(super) finalised: usize,
+    pub(super) dispatched: usize,
+    more: bool,
+}
+
+impl Recovery {
+    const fn did_something(self) -> bool {
+        self.woken + self.finalised + self.dispatched > 0
+    }
+}
+
+impl<S: TxStore> Engine<S> {
+    /// Scans whenever somebody wakes it, and every `scan` anyway, until a stop is asked for.
+    pub(super) async fn recover_until_stopped(self: &Arc<Self>, shift: &Arc<Shift>) {
+        // Workers that start together do not scan together.
+        let mut wait = shift.jitter.within(self.settings.scan);
+        loop {
+            tokio::select! {
+                () = shift.reached(Phase::Draining) => return,
+                () = shift.recover.notified() => {}
+                () = tokio::time::sleep(wait) => {}
+            }
+            match self.recover_all(shift).await {
+                Ok(_) => shift.lives.recovery.well(),
+                Err(error) => shift.lives.recovery.failed(&error),
+            }
+            wait = shift.jitter.shorten(self.settings.scan);
+        }
+    }
+
+    /// One pass: as long as there is more, and it gets somewhere.
+    pub(super) async fn recover_all(&self, shift: &Shift) -> Result<Recovery, StoreError> {
+        let mut all = Recovery::default();
+        let listed = self.list_footprints(shift).await;
+        self.ask_who_is_canceled(shift).await;
+        loop {
+            let pass = self.recover_once().await?;
+            all.woken += pass.woken;
+            all.finalised += pass.finalised;
+            all.dispatched += pass.dispatched;
+            if pass.woken + pass.dispatched > 0 {
+                shift.claim.notify_one();
+            }
+            if !(pass.more && pass.did_something()) || shift.phase() >= Phase::Draining {
+                break;
+            }
+        }
+        if listed? {
+            shift.claim.notify_one();
+        }
+        Ok(all)
+    }
+
+    async fn recover_once(&self) -> Result<Recovery, StoreError> {
+        let (store, app) = (self.kernel.store(), self.kernel.app());
+        // One may fail without the other: both are tried.
+        let recovered = store.run_recover(Scan { app: app.clone(), limit: SCAN_LIMIT }).await;
+        let dispatched = store.event_dispatch(app, DISPATCH_LIMIT).await;
+        let recovered = recovered?;
+        let dispatched = dispatched?;
+        for run in &recovered.finalised {
+            self.kernel.local().run_left(*run);
+        }
+        Ok(Recovery {
+            woken: recovered.woken.len(),
+            finalised: recovered.finalised.len(),
+            dispatched: dispatched.dispatched.len(),
+            more: recovered.more || dispatched.more,
+        })
+    }
+}

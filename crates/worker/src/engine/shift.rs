@@ -1,0 +1,227 @@
+//! One worker session: from a start to its stop.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use surefoot_kernel_core::{Clock, Micros, RunId, SessionId};
+use tokio::sync::{Notify, watch};
+
+use super::hold::Hold;
+use super::life::Life;
+use super::pace::Jitter;
+
+/// How far a stop has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    /// Claims and works.
+    Working,
+    /// Claims nothing more; runs go on to their end.
+    Draining,
+    /// Runs are handed over at their next step boundary; hooks have their token.
+    HandingOver,
+    /// Hooks are dropped; leases are left to lapse.
+    Abandoning,
+    /// Nothing runs any more.
+    Over,
+}
+
+/// The signs of life of the loops of a session.
+pub(crate) struct Lives {
+    pub(crate) claims: Life,
+    pub(crate) leases: Life,
+    pub(crate) recovery: Life,
+    pub(crate) sessions: Life,
+    pub(crate) wakes: Life,
+}
+
+/// What the loops and drivers of one session share.
+pub(crate) struct Shift {
+    pub(crate) session: SessionId,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) jitter: Jitter,
+    pub(crate) lives: Lives,
+    /// Something may be ready to claim.
+    pub(crate) claim: Notify,
+    /// Recovery has something to do.
+    pub(crate) recover: Notify,
+    /// The keeper is asked to renew now.
+    pub(crate) renew: Notify,
+    /// A lease came, or went.
+    pub(crate) leases_changed: Notify,
+    /// Passes of the keeper so far.
+    pub(crate) renewals: watch::Sender<u64>,
+    /// Whether the last claim came back full: then there is probably more.
+    pub(crate) is_full: AtomicBool,
+    phase: watch::Sender<Phase>,
+    /// How long runs may go on after a stop was asked for.
+    grace: Mutex<Option<Duration>>,
+    nonce: AtomicU64,
+    holds: Mutex<Vec<Arc<Hold>>>,
+    released: Notify,
+}
+
+impl Shift {
+    pub(crate) fn new(session: SessionId, clock: Arc<dyn Clock>) -> Self {
+        let life = |name| Life::new(name, clock.clone());
+        Self {
+            session,
+            jitter: Jitter::of(session),
+            lives: Lives {
+                claims: life("claims"),
+                leases: life("leases"),
+                recovery: life("recovery"),
+                sessions: life("sessions"),
+                wakes: life("wakes"),
+            },
+            claim: Notify::new(),
+            recover: Notify::new(),
+            renew: Notify::new(),
+            leases_changed: Notify::new(),
+            renewals: watch::Sender::new(0),
+            is_full: AtomicBool::new(true),
+            phase: watch::Sender::new(Phase::Working),
+            grace: Mutex::new(None),
+            nonce: AtomicU64::new(1),
+            holds: Mutex::default(),
+            released: Notify::new(),
+            clock,
+        }
+    }
+
+    pub(crate) fn now(&self) -> Micros {
+        self.clock.monotonic()
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        *self.phase.borrow()
+    }
+
+    /// Moves on; a stop is never taken back.
+    pub(crate) fn advance_to(&self, phase: Phase) {
+        self.phase.send_if_modified(|current| {
+            let later = phase > *current;
+            if later {
+                *current = phase;
+            }
+            later
+        });
+        if phase >= Phase::HandingOver {
+            self.holds().iter().for_each(|hold| hold.stop());
+        }
+    }
+
+    /// Asks for a stop; `None` lets runs go on to their end.
+    pub(crate) fn ask_to_stop(&self, grace: Option<Duration>) {
+        *self.grace.lock().unwrap_or_else(PoisonError::into_inner) = grace;
+        self.advance_to(Phase::Draining);
+    }
+
+    pub(crate) fn grace(&self) -> Option<Duration> {
+        *self.grace.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Completes once a stop has come so far. Cancel safe.
+    pub(crate) async fn reached(&self, phase: Phase) {
+        let mut phases = self.phase.subscribe();
+        // The sender lives in `self`, so it cannot be gone.
+        let _ = phases.wait_for(|current| *current >= phase).await;
+    }
+
+    /// Names the next claim. Only an answered claim uses its name up.
+    pub(crate) fn nonce(&self) -> u64 {
+        self.nonce.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn claim_answered(&self) {
+        self.nonce.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Holds a run that was claimed, or started eagerly.
+    pub(crate) fn hold(self: &Arc<Self>, run: RunId, generation: u64, ends: Micros) -> HoldGuard {
+        let hold = Arc::new(Hold::new(run, generation, ends, self.clock.clone()));
+        if self.phase() >= Phase::HandingOver {
+            hold.stop();
+        }
+        let mut holds = self.lock_holds();
+        // The run is claimed anew, so whoever works on it here has lost it, and may not know yet.
+        for older in holds.iter().filter(|older| older.run() == run) {
+            older.lose(older.generation());
+        }
+        holds.push(hold.clone());
+        drop(holds);
+        self.leases_changed.notify_one();
+        HoldGuard { shift: self.clone(), hold }
+    }
+
+    pub(crate) fn holds(&self) -> Vec<Arc<Hold>> {
+        self.lock_holds().clone()
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.lock_holds().is_empty()
+    }
+
+    pub(crate) fn holds_run(&self, run: RunId) -> bool {
+        self.lock_holds().iter().any(|hold| hold.run() == run)
+    }
+
+    /// Runs whose hook does not return though its time is over.
+    pub(crate) fn stuck(&self) -> usize {
+        self.holds().iter().filter(|hold| hold.is_stuck()).count()
+    }
+
+    /// Cancel was requested in this process: no need to wait for the scan.
+    pub(crate) fn cancel(&self, run: RunId) {
+        self.holds().iter().filter(|hold| hold.run() == run).for_each(|hold| hold.cancel());
+    }
+
+    /// Completes once no run is held. Cancel safe.
+    pub(crate) async fn idle(&self) {
+        self.until_holds(<[_]>::is_empty).await;
+    }
+
+    /// Completes once nobody else in this session works on the run. Cancel safe.
+    pub(crate) async fn alone(&self, mine: &Arc<Hold>) {
+        let is_alone = |holds: &[Arc<Hold>]| {
+            !holds.iter().any(|other| other.run() == mine.run() && !Arc::ptr_eq(other, mine))
+        };
+        self.until_holds(is_alone).await;
+    }
+
+    async fn until_holds(&self, is_so: impl Fn(&[Arc<Hold>]) -> bool) {
+        loop {
+            let released = self.released.notified();
+            tokio::pin!(released);
+            released.as_mut().enable();
+            if is_so(&self.lock_holds()) {
+                return;
+            }
+            released.await;
+        }
+    }
+
+    fn lock_holds(&self) -> MutexGuard<'_, Vec<Arc<Hold>>> {
+        self.holds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Lets go of a run, however its work ends.
+pub(crate) struct HoldGuard {
+    shift: Arc<Shift>,
+    hold: Arc<Hold>,
+}
+
+impl HoldGuard {
+    pub(crate) const fn hold(&self) -> &Arc<Hold> {
+        &self.hold
+    }
+}
+
+impl Drop for HoldGuard {
+    fn drop(&mut self) {
+        self.shift.lock_holds().retain(|held| !Arc::ptr_eq(held, &self.hold));
+        self.shift.released.notify_waiters();
+        self.shift.leases_changed.notify_one();
+    }
+}

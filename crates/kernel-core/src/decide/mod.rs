@@ -289,7 +289,8 @@ pub enum Verdict {
 /// When the facts of a decision must be durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Durability {
-    /// With the next commit, at the latest 1 s, 100 facts or 256 KiB after the first.
+    /// With the next commit, at the latest 1 s, 100 facts or 256 KiB after the first; a transactional step writes them
+    /// in its own transaction.
     Lazy,
     /// The commit starts at once.
     Now,

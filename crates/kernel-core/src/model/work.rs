@@ -306,10 +306,13 @@ enum Settled {
     Conflict,
 }
 
-/// No hook of a non-pure action is called while a fact before it is not durable.
+/// No hook of a non-pure action is called while a fact before it is not durable. A transaction writes them itself.
 fn called_in_order(worker: &Worker, command: &Command) -> Checked {
     let pure = matches!(command, Command::Call(call) if call.class == EffectClass::Pure);
-    if pure || !worker.pending.iter().any(crate::Fact::is_journaled) {
+    if pure
+        || matches!(command, Command::Transact(_))
+        || !worker.pending.iter().any(crate::Fact::is_journaled)
+    {
         return Ok(());
     }
     Err(Violation(format!("{command:?} before {:?} is durable", worker.pending)))

@@ -17,7 +17,9 @@ fn each_class_is_called_as_its_promise_allows() {
     assert!(matches!(one(EffectClass::Transactional).command, Some(Command::Transact(_))));
     assert!(matches!(one(EffectClass::Idempotent).command, Some(Command::Prepare(_))));
     assert!(matches!(one(EffectClass::Ambiguous).command, Some(Command::Prepare(_))));
-    for class in [EffectClass::Transactional, EffectClass::Idempotent, EffectClass::Ambiguous] {
+    // A transaction writes what is pending itself.
+    assert_eq!(one(EffectClass::Transactional).durability, Durability::Lazy);
+    for class in [EffectClass::Idempotent, EffectClass::Ambiguous] {
         assert_eq!(one(class).durability, Durability::Before, "{class}");
     }
 }

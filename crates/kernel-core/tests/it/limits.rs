@@ -1,10 +1,12 @@
 use serde_json::json;
+use surefoot_kernel_core::expr::{Expr, Template};
+use surefoot_kernel_core::plan::StepKind;
 use surefoot_kernel_core::{
-    Code, EffectClass, End, Fact, Input, JOURNAL_MAX_BYTES, Micros, Rejection, RowInput, RunState,
-    SessionId,
+    Answer, Code, EffectClass, End, Fact, Failure, Input, JOURNAL_MAX_BYTES, Micros, Mode, Phase,
+    Rejection, RowInput, RunState, SessionId, Todo,
 };
 
-use crate::drive::{Drive, action, failed, key, plan};
+use crate::drive::{Drive, action, failed, key, plan, step};
 
 /// Covers behaviour 93.
 #[test]
@@ -181,4 +183,58 @@ fn ended_runs_take_nothing() {
     let generation = ended.generation;
     drive.row(RowInput::TakeOver { generation, lease }).unwrap();
     assert_eq!(drive.run(), &ended);
+}
+
+#[test]
+fn an_open_effect_of_another_step_is_never_guessed_around() {
+    let mut drive = Drive::begun(plan(vec![action(EffectClass::Ambiguous)]));
+    drive.prepared();
+    let Phase::Running { todo: Todo::Reconcile(effect), .. } = &mut drive.held.run.phase else {
+        panic!()
+    };
+    effect.step = key("steps.9");
+    let answer = Answer::Succeeded { output: json!(1) };
+    let wrong = drive.give(Input::Answer { step: key("steps.0"), answer });
+    assert!(matches!(wrong, Err(Rejection::WrongState { .. })));
+    drive.give(Input::Advance).unwrap();
+    assert_eq!(drive.command, None);
+    assert_eq!(drive.failure().code, Code::RESTORE_INVALID);
+}
+
+#[test]
+fn an_effect_that_is_explained_is_not_asked_about_again() {
+    let mut drive = Drive::begun(plan(vec![action(EffectClass::Ambiguous)]));
+    let error = Failure::new(Code::OUTPUT_INVALID, "odd");
+    drive.answer(Answer::OutputRefused { error, evidence: "odd".to_owned() });
+    let queued = drive.after(&[Fact::Requeued { ready_at: drive.now }]);
+    assert_eq!(queued.phase, Phase::Queued { ready_at: drive.now, todo: Todo::Steps });
+}
+
+#[test]
+fn a_value_that_could_not_be_read_back_is_not_recorded() {
+    let nest = |of: Template| Template::List(vec![of]);
+    let set =
+        |name: &str, value: Template| step(StepKind::SetVariable { name: name.to_owned(), value });
+    let deep = (0..100).fold(json!(1), |inner, _| json!([inner]));
+    let steps = vec![
+        set("a", Template::Literal(deep)),
+        set("b", (0..60).fold(Template::Expr(Expr::Name("a".to_owned())), |of, _| nest(of))),
+    ];
+    let drive = Drive::begun(plan(steps));
+    assert_eq!(drive.failure().code, Code::EXPRESSION_ERROR);
+    assert_eq!(drive.failure().step, Some(key("steps.1")));
+}
+
+#[test]
+fn the_words_for_states_and_modes_are_stable() {
+    let words: Vec<&str> = RunState::ALL.iter().map(|state| state.as_str()).collect();
+    let all =
+        ["queued", "running", "waiting", "succeeded", "failed", "canceled", "needs_attention"];
+    assert_eq!(words, all);
+    for state in RunState::ALL {
+        assert_eq!(state.as_str().parse(), Ok(*state));
+    }
+    let odd = "done".parse::<RunState>().unwrap_err();
+    assert!(odd.contains("`done`") && odd.contains("needs_attention"), "{odd}");
+    assert_eq!((Mode::Execute.as_str(), Mode::DryRun.as_str()), ("execute", "dry_run"));
 }

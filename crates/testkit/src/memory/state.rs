@@ -187,6 +187,9 @@ impl State {
     ) -> Result<Option<Run>, Rejection> {
         let Some(entry) = self.runs.get(&run) else { return Ok(None) };
         let facts = decide_row(&entry.run, input, now)?;
+        if facts.is_empty() {
+            return Ok(Some(entry.run.clone()));
+        }
         let commit = Commit::new(&entry.run, &facts);
         Ok(Some(self.write(&commit, now)))
     }

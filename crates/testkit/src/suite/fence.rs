@@ -106,9 +106,10 @@ pub async fn a_takeover_waits_for_the_fence<F: StoreFactory>(world: &World<F>) {
     let mut open = world.store.begin().await.unwrap();
     world.store.fence(run, drive.run().generation).hold(&mut open).await.unwrap();
     let is_done = Arc::new(AtomicBool::new(false));
+    let generation = drive.run().generation;
     let (store, session, done) = (world.other.clone(), world.session, is_done.clone());
     let takeover = tokio::spawn(async move {
-        let request = TakeOverRequest { run, session, lease: LEASE };
+        let request = TakeOverRequest { run, generation, session, lease: LEASE };
         let taken = store.run_take_over(request).await;
         done.store(true, Ordering::SeqCst);
         taken

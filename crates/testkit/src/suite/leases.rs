@@ -4,9 +4,8 @@
 
 use serde_json::json;
 use surefoot_kernel_core::{
-    Answer, Commit, Dependency, End, Fact, FenceError, Lease, Micros, Phase, ReleaseReason,
-    Renewed, RowInput, RunState, RunStore as _, SaidBy, Stamp, StoreError, TakeOverRequest,
-    TxStore as _,
+    Answer, Commit, Dependency, End, Fact, FenceError, Micros, Phase, ReleaseReason, Renewed,
+    RowInput, RunState, RunStore as _, SaidBy, Stamp, StoreError, TxStore as _,
 };
 
 use super::StoreFactory;
@@ -270,10 +269,14 @@ pub async fn a_takeover_finds_what_the_lost_commit_did<F: StoreFactory>(world: &
     world.answer(&mut drive, succeeded(json!({ "paid": true }))).await;
 
     let row = world.row(run).await;
-    let taken = world.take_over(run).await.unwrap();
-    assert_eq!(taken, as_the_core_says(&row, |lease| RowInput::TakeOver { lease }, &taken));
+    let generation = in_doubt.run().generation;
+    let taken = world.take_over(run, generation).await.unwrap();
+    let input = |lease| RowInput::TakeOver { generation, lease };
+    assert_eq!(taken, as_the_core_says(&row, input, &taken));
     assert_eq!((taken.attempt, taken.failures), (row.attempt, row.failures), "nothing is counted");
-    assert!(taken.generation > in_doubt.run().generation);
+    assert!(taken.generation > generation);
+    let again = world.take_over(run, generation).await.unwrap();
+    assert_eq!(again, taken, "a takeover whose answer got lost is found again");
     let mut drive = world.drive(run).await;
     let command = drive.to_call(&world.store).await.unwrap();
     assert!(
@@ -285,7 +288,7 @@ pub async fn a_takeover_finds_what_the_lost_commit_did<F: StoreFactory>(world: &
 pub async fn a_takeover_fences_out_a_commit_that_comes_late<F: StoreFactory>(world: &World<F>) {
     let mut late = world.running(plan(vec![idempotent("a")])).await;
     let run = late.run().id;
-    world.take_over(run).await.unwrap();
+    world.take_over(run, late.run().generation).await.unwrap();
     let before = world.all_of(run).await;
     let inputs = [Fact::InputsComputed { inputs: json!({}) }];
     let refused = world.store.run_commit(Commit::new(late.run(), &inputs)).await;
@@ -311,10 +314,12 @@ pub async fn a_takeover_works_in_every_state<F: StoreFactory>(world: &World<F>) 
         world.answer(&mut drive, answer).await;
         drive.to_end(&world.store, |_| crate::Reply::Answer(failed(false))).await.unwrap();
         let (before, journal) = world.all_of(run).await;
-        let taken = world.take_over(run).await.unwrap();
+        let taken = world.take_over(run, before.generation).await.unwrap();
         assert_eq!((taken.state(), &taken.phase), (state, &before.phase));
         assert_eq!(world.all_of(run).await, (taken.clone(), journal));
-        if state != RunState::Succeeded {
+        if state == RunState::Succeeded {
+            assert_eq!(taken, before, "nothing is left to fence out");
+        } else {
             assert_eq!(taken.generation, before.generation + 1);
             let late = world.store.run_commit(Commit::new(&before, &[Fact::FenceRaised])).await;
             assert!(matches!(late, Err(StoreError::LeaseLost)), "{late:?}");
@@ -322,20 +327,19 @@ pub async fn a_takeover_works_in_every_state<F: StoreFactory>(world: &World<F>) 
     }
 }
 
-/// A worker that was away for long does not steal the run from the one that claimed it since.
-pub async fn a_takeover_takes_nothing_from_another_session<F: StoreFactory>(world: &World<F>) {
+/// A worker that was away for long does not steal the run from whoever claimed it since, not even from itself.
+pub async fn a_takeover_takes_nothing_from_a_later_claim<F: StoreFactory>(world: &World<F>) {
     let drive = world.running(plan(vec![idempotent("a")])).await;
-    world.pass_secs(121).await;
-    let claimed = world.rival_claim().await.remove(0);
-    let shown = world.take_over(drive.run().id).await.unwrap();
-    assert_eq!(shown, claimed);
-    assert_eq!(world.row(claimed.id).await, claimed);
-    let request = TakeOverRequest { run: claimed.id, session: world.rival, lease: LEASE };
-    let taken = world.other.run_take_over(request).await.unwrap().unwrap();
-    assert_eq!(
-        taken,
-        as_the_core_says(&claimed, |lease: Lease| RowInput::TakeOver { lease }, &taken)
-    );
+    let (run, lost) = (drive.run().id, drive.run().generation);
+    for is_own in [false, true] {
+        world.pass_secs(121).await;
+        let claims = if is_own { world.claim().await } else { world.rival_claim().await };
+        assert_eq!(claims.len(), 1);
+        assert_eq!(world.take_over(run, lost).await.unwrap(), claims[0]);
+        assert_eq!(world.row(run).await, claims[0]);
+    }
+    let held = world.row(run).await.generation;
+    assert_eq!(world.take_over(run, held).await.unwrap().generation, held + 1);
 }
 
 /// Covers field fault 6.

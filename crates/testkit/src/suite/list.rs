@@ -53,7 +53,7 @@ macro_rules! store_suite {
                     a_takeover_finds_what_the_lost_commit_did
                     a_takeover_fences_out_a_commit_that_comes_late
                     a_takeover_works_in_every_state
-                    a_takeover_takes_nothing_from_another_session
+                    a_takeover_takes_nothing_from_a_later_claim
                     an_ended_run_absorbs_every_write
                     a_clock_that_goes_back_delays_and_never_repeats
                 }
@@ -186,6 +186,24 @@ macro_rules! store_suite {
                     a_fence_refuses_once_cancel_was_requested
                     a_renewal_does_not_wait_for_a_fence
                     a_takeover_waits_for_the_fence
+                }
+                effects {
+                    the_mark_is_durable_before_the_call_opens
+                    what_nobody_can_tell_is_asked_and_never_done_again
+                    an_actions_word_that_nothing_happened_settles_the_mark
+                    a_providers_word_decides_about_a_lost_call
+                    not_found_proves_nothing_until_it_has_settled
+                    a_question_that_fails_is_asked_again
+                    a_name_is_bound_again_by_a_persons_word
+                }
+                resume {
+                    a_loop_goes_on_at_the_item_that_has_no_outcome
+                    a_failed_attempt_deep_inside_records_no_outcome_around_it
+                    a_succeed_deep_inside_ends_the_run
+                    now_is_the_events_time_however_late_a_step_runs
+                    an_orderly_hand_over_is_no_failure
+                    what_one_process_wrote_another_reads
+                    many_writers_at_once_surface_no_error
                 }
                 fidelity {
                     an_events_payload_comes_back_as_it_was

@@ -4,6 +4,7 @@
 //! rule the harness checks what must hold always: see [`check_invariants`].
 
 pub mod dispatch;
+pub mod effects;
 pub mod events;
 pub mod fence;
 pub mod fidelity;
@@ -14,6 +15,7 @@ mod list;
 pub mod operator;
 pub mod plans;
 pub mod recovery;
+pub mod resume;
 pub mod runs;
 pub mod signals;
 pub mod transactions;

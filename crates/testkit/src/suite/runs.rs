@@ -212,12 +212,12 @@ pub async fn a_repeated_nonce_finds_the_same_claim<F: StoreFactory>(world: &Worl
     again.sort_unstable_by_key(|run| run.id);
     assert_eq!(first.len(), 2);
     assert_eq!(again, first, "the answer was lost, and with it two runs until their leases end");
-    // Neither another session's equal nonce nor this session's next one finds them.
+    // Neither another session's equal nonce nor its own next one finds them.
     let rival = ClaimRequest { session: world.rival, limit: 1, ..request.clone() };
     let third = world.store.run_claim(rival).await.unwrap();
     assert!(third.len() == 1 && first.iter().all(|run| run.id != third[0].id));
     assert!(world.claim().await.is_empty());
-    // What somebody else has claimed since is not this session's any more.
+    // What somebody else has claimed since is not found any more.
     world.pass_secs(121).await;
     assert_eq!(world.rival_claim().await.len(), 3);
     assert!(world.store.run_claim(request).await.unwrap().is_empty());
@@ -243,6 +243,7 @@ pub async fn a_released_run_is_not_claimed_before_its_backoff_is_over<F: StoreFa
 
 /// Covers behaviour 93.
 /// Covers field fault 10.
+/// Covers field fault 127.
 /// Covers field fault 130.
 pub async fn a_run_that_fails_every_time_is_exhausted_at_the_ninth_claim<F: StoreFactory>(
     world: &World<F>,
@@ -400,7 +401,7 @@ pub async fn an_unknown_run_is_no_run<F: StoreFactory>(world: &World<F>) {
     let mut drive = world.running(plan(vec![pure("a")])).await;
     let run = RunId::from_bytes([9; 16]);
     assert!(world.store.run_load(LoadRequest { run, after: None }).await.unwrap().is_none());
-    let request = TakeOverRequest { run, session: world.session, lease: LEASE };
+    let request = TakeOverRequest { run, generation: 1, session: world.session, lease: LEASE };
     assert!(world.store.run_take_over(request).await.unwrap().is_none());
     let command = drive.to_call(&world.store).await.unwrap();
     assert!(command.is_some());

@@ -141,7 +141,7 @@ pub async fn a_signal_counts_whenever_it_comes<F: StoreFactory>(world: &World<F>
         signal_at(3).await;
         if moment == 4 {
             // The run moves to a new generation while the signal arrives.
-            world.take_over(run).await.unwrap();
+            world.take_over(run, drive.run().generation).await.unwrap();
             drive = world.drive(run).await;
             signal_at(4).await;
         }

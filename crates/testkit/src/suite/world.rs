@@ -243,8 +243,9 @@ impl<F: StoreFactory> World<F> {
         self.input(run, cancel()).await.unwrap()
     }
 
-    pub(super) async fn take_over(&self, run: RunId) -> Option<Run> {
-        let request = TakeOverRequest { run, session: self.session, lease: LEASE };
+    /// Takes a run over from itself, after a commit under this generation.
+    pub(super) async fn take_over(&self, run: RunId, generation: u64) -> Option<Run> {
+        let request = TakeOverRequest { run, generation, session: self.session, lease: LEASE };
         self.store.run_take_over(request).await.unwrap()
     }
 

@@ -1,3 +1,9 @@
-//! The store in memory keeps the rules that it is the measure for.
+//! The store in memory keeps the rules that it is the measure for, and the rules bite.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that fails panics")]
+
+mod faulty;
+mod list;
+mod wrong;
 
 surefoot_testkit::store_suite!(memory, surefoot_testkit::MemoryFactory);

@@ -49,7 +49,6 @@ impl<S: TxStore> Engine<S> {
     /// One pass: as long as there is more, and it gets somewhere.
     pub(super) async fn recover_all(&self, shift: &Shift) -> Result<Recovery, StoreError> {
         let mut all = Recovery::default();
-        let listed = self.list_footprints(shift).await;
         self.ask_who_is_canceled(shift).await;
         loop {
             let pass = self.recover_once().await?;
@@ -63,7 +62,8 @@ impl<S: TxStore> Engine<S> {
                 break;
             }
         }
-        if listed? {
+        // Last, since a dispatched event may have brought runs of a version that was not wanted before.
+        if self.list_footprints(shift).await? {
             shift.claim.notify_one();
         }
         Ok(all)

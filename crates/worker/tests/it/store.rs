@@ -14,7 +14,7 @@ use tokio::time::Instant;
 pub(crate) enum Op<'a> {
     Claim(&'a ClaimRequest),
     Load(RunId),
-    Commit(&'a surefoot_kernel_core::Commit),
+    Commit(&'a Commit),
     TakeOver,
     Renew(&'a RenewRequest),
     Recover,
@@ -174,10 +174,7 @@ impl RunStore for TestStore {
     async fn run_load(&self, request: LoadRequest) -> Result<Option<Stored>, StoreError> {
         self.ask(Op::Load(request.run), self.inner.run_load(request)).await
     }
-    async fn run_commit(
-        &self,
-        commit: surefoot_kernel_core::Commit,
-    ) -> Result<Committed, StoreError> {
+    async fn run_commit(&self, commit: Commit) -> Result<Committed, StoreError> {
         let op = Op::Commit(&commit);
         self.ask(op, self.inner.run_commit(commit.clone())).await
     }

@@ -76,6 +76,10 @@ impl<S: TxStore> Driver<S> {
         book: &mut Book<S::Tx>,
         facts: Vec<Fact>,
     ) -> Result<Written, Left> {
+        // The keeper has heard it already: not even an attempt is made.
+        if self.hold.is_lost() {
+            return Err(Left::Lost);
+        }
         let after = facts.iter().fold(book.held.run.clone(), apply);
         let before = book.before;
         let mut all = std::mem::take(&mut book.pending.facts);
@@ -241,9 +245,10 @@ impl<S: TxStore> Driver<S> {
         let mut pause = Pause::store();
         let lease = self.engine.settings.lease;
         let (run, session) = (self.hold.run(), self.shift.session);
+        let generation = book.before.generation;
         let taken = loop {
             let asked = self.shift.now();
-            let request = TakeOverRequest { run, session, lease };
+            let request = TakeOverRequest { run, generation, session, lease };
             match self.engine.kernel.store().run_take_over(request).await {
                 Ok(Some(taken)) => {
                     self.hold.taken_over(taken.generation, plus(asked, lease));

@@ -94,10 +94,8 @@ impl<S: TxStore> Driver<S> {
 
     /// Decides, makes it durable, carries the command out.
     async fn turn(&self, book: &mut Book<S::Tx>, input: Input) -> Result<Input, Left> {
-        let input = match input {
-            Input::Advance => self.at_boundary(book).await?,
-            other => other,
-        };
+        let is_boundary = matches!(input, Input::Advance);
+        let input = if is_boundary { self.at_boundary(book).await? } else { input };
         match self.record(book, input).await? {
             Some(command) => self.carry_out(book, command).await,
             None => Ok(Input::Advance),
@@ -197,12 +195,12 @@ fn rejected<Tx>(
 /// The commit in doubt is final now. One case needs more than to decide again: the mark of a call that was never
 /// made landed, and only this driver could have made the call.
 fn after_takeover<Tx>(book: &Book<Tx>, input: Input) -> Input {
-    match input {
-        Input::Prepared { step, result: Prepared::Ready } if book.has_open_mark(&step) => {
-            Input::Answer { step, answer: Answer::NotCalled }
-        }
-        other => other,
+    if let Input::Prepared { step, result: Prepared::Ready } = &input
+        && book.has_open_mark(step)
+    {
+        return Input::Answer { step: step.clone(), answer: Answer::NotCalled };
     }
+    input
 }
 
 /// The store will not take this outcome, though it takes others.

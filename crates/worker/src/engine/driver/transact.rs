@@ -123,13 +123,12 @@ impl<S: TxStore> Driver<S> {
         call: &Call,
         error: StoreError,
     ) -> Result<After, Left> {
-        match &error {
-            StoreError::TransactionConflict(_) => return Ok(After::Conflict(with_causes(&error))),
-            StoreError::TransactionTimeout { .. } => {
-                let answer = failed_for_now(Code::TRANSACTION_TIMEOUT, error.to_string());
-                return Ok(After::Next(Input::Answer { step: call.step.clone(), answer }));
-            }
-            _ => {}
+        if matches!(error, StoreError::TransactionConflict(_)) {
+            return Ok(After::Conflict(with_causes(&error)));
+        }
+        if matches!(error, StoreError::TransactionTimeout { .. }) {
+            let answer = failed_for_now(Code::TRANSACTION_TIMEOUT, error.to_string());
+            return Ok(After::Next(Input::Answer { step: call.step.clone(), answer }));
         }
         if matches!(trouble(&error), Trouble::Later) {
             return Ok(After::Later(error));

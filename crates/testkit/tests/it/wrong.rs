@@ -1,0 +1,485 @@
+//! The suite bites: a store with one flaw fails the rule concerned.
+
+use std::error::Error;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use serde_json::Value;
+use surefoot_kernel_core::payload::Payload;
+use surefoot_kernel_core::plan::Footprint;
+use surefoot_kernel_core::{
+    Activate, App, AppHealth, AuditRow, BoxFuture, ClaimRequest, Commit, Committed, Dispatched,
+    EffectRow, Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Fence, FenceError,
+    LoadRequest, Micros, OperatorStore, Page, PlanStore, Publish, PublishError, Published,
+    Recovered, RenewRequest, Renewed, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan,
+    Scope, SendSignal, SessionReport, SessionRow, SignalError, SignalRow, SignalSent, Stamp,
+    StoreError, Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId,
+    Work, WorkflowKey, WorkflowRow,
+};
+use surefoot_testkit::suite::{
+    StoreFactory, Tamper, Tampered, World, dispatch, events, fence, fidelity, journal, leases,
+    operator, recovery, runs, signals, transactions, waits,
+};
+use surefoot_testkit::{MemoryFactory, MemoryStore, MemoryTx, OpenMemoryTx};
+
+/// What is wrong with a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Flaw {
+    None,
+    /// Commits whoever asks, on whatever it was decided.
+    CommitsBlindly,
+    /// Tells the worker that its lease is renewed, and renews nothing.
+    RenewsInWordsOnly,
+    /// Keeps a signal only for runs that wait already.
+    ForgetsEarlySignals,
+    /// Wakes app-wide waits by scoped signals.
+    MixesScopes,
+    /// Looks at no dedupe key.
+    RecordsEachEmit,
+    /// Does not find a claim by its nonce.
+    ForgetsNonces,
+    /// Lets a commit in doubt come late.
+    TakesOverInWordsOnly,
+    /// Commits what the work wanted rolled back.
+    NeverRollsBack,
+    /// Runs the work before it looks at the stamp.
+    ChecksTooLate,
+    /// Keeps the row, loses the facts.
+    LosesFacts,
+    /// Lets every worker through the fence.
+    FencesNobody,
+    /// Sends every number through a float.
+    RoundsNumbers,
+    /// Pages by the number of rows seen.
+    PagesByOffset,
+    /// Says after one pass of recovery that all is done.
+    StopsRecovery,
+    /// Answers a pass of dispatch with everything, whatever the limit.
+    IgnoresLimits,
+    /// Leaves out audit rows.
+    AuditsNobody,
+}
+
+#[derive(Debug, Clone)]
+struct Wrong {
+    inner: MemoryStore,
+    flaw: Flaw,
+}
+
+impl Wrong {
+    fn has(&self, flaw: Flaw) -> bool {
+        self.flaw == flaw
+    }
+}
+
+#[async_trait]
+impl RunStore for Wrong {
+    async fn store_now(&self) -> Result<Timestamp, StoreError> {
+        self.inner.store_now().await
+    }
+
+    async fn run_claim(&self, mut request: ClaimRequest) -> Result<Vec<Run>, StoreError> {
+        if self.has(Flaw::ForgetsNonces) {
+            static FRESH: AtomicU64 = AtomicU64::new(1 << 40);
+            request.nonce = FRESH.fetch_add(1, Ordering::SeqCst);
+        }
+        self.inner.run_claim(request).await
+    }
+
+    async fn run_load(&self, request: LoadRequest) -> Result<Option<Stored>, StoreError> {
+        self.inner.run_load(request).await
+    }
+
+    async fn run_commit(&self, mut commit: Commit) -> Result<Committed, StoreError> {
+        if self.has(Flaw::CommitsBlindly)
+            && let Some(row) =
+                self.inner.run_load(LoadRequest { run: commit.before.run, after: None }).await?
+        {
+            commit.before = row.run.stamp();
+        }
+        if self.has(Flaw::LosesFacts) {
+            commit.journal = None;
+        }
+        if self.has(Flaw::AuditsNobody) {
+            commit.audit = None;
+        }
+        self.inner.run_commit(commit).await
+    }
+
+    async fn run_take_over(&self, request: TakeOverRequest) -> Result<Option<Run>, StoreError> {
+        if self.has(Flaw::TakesOverInWordsOnly) {
+            let stored = self.inner.run_load(LoadRequest { run: request.run, after: None }).await?;
+            return Ok(stored.map(|stored| stored.run));
+        }
+        self.inner.run_take_over(request).await
+    }
+
+    async fn lease_renew(
+        &self,
+        request: RenewRequest,
+    ) -> Result<Vec<(RunId, Renewed)>, StoreError> {
+        if self.has(Flaw::RenewsInWordsOnly) {
+            let until = self.inner.store_now().await?.plus(request.lease);
+            let held = Renewed::Held { until, canceled: false };
+            return Ok(request.runs.iter().map(|stamp| (stamp.run, held)).collect());
+        }
+        self.inner.lease_renew(request).await
+    }
+
+    async fn run_recover(&self, scan: Scan) -> Result<Recovered, StoreError> {
+        let recovered = self.inner.run_recover(scan).await?;
+        Ok(Recovered { more: recovered.more && !self.has(Flaw::StopsRecovery), ..recovered })
+    }
+
+    async fn footprint_list(&self, app: &App) -> Result<Vec<Footprint>, StoreError> {
+        self.inner.footprint_list(app).await
+    }
+
+    async fn session_report(&self, report: SessionReport) -> Result<(), StoreError> {
+        self.inner.session_report(report).await
+    }
+}
+
+/// As a store does that keeps numbers as floats.
+fn rounded(payload: &Payload) -> Payload {
+    let through_float = |value: &Value| match value.as_number() {
+        Some(number) => number.as_f64().map_or(Value::Null, Value::from),
+        None => value.clone(),
+    };
+    Payload::from_value(&through_float(payload.value())).unwrap()
+}
+
+#[async_trait]
+impl EventStore for Wrong {
+    async fn event_emit(&self, mut emit: Emit) -> Result<Emission, EmitError> {
+        if self.has(Flaw::RecordsEachEmit) {
+            emit.event.dedupe_key = None;
+        }
+        if self.has(Flaw::RoundsNumbers) {
+            emit.event.data = rounded(&emit.event.data);
+        }
+        self.inner.event_emit(emit).await
+    }
+
+    async fn event_dispatch(&self, app: &App, limit: u32) -> Result<Dispatched, StoreError> {
+        let limit = if self.has(Flaw::IgnoresLimits) { 1_000 } else { limit };
+        self.inner.event_dispatch(app, limit).await
+    }
+
+    async fn signal_send(&self, mut send: SendSignal) -> Result<SignalSent, SignalError> {
+        if self.has(Flaw::MixesScopes) {
+            send.scope = None;
+        }
+        if !self.has(Flaw::ForgetsEarlySignals) {
+            return self.inner.signal_send(send).await;
+        }
+        let mut open = self.inner.begin().await?;
+        let sent = self.inner.signal_send_in(&mut open, send).await?;
+        if !sent.woken.is_empty() {
+            self.inner.commit(open).await?;
+        }
+        Ok(sent)
+    }
+}
+
+#[async_trait]
+impl PlanStore for Wrong {
+    async fn version_publish(&self, publish: Publish) -> Result<Published, PublishError> {
+        self.inner.version_publish(publish).await
+    }
+
+    async fn version_activate(&self, activate: Activate) -> Result<Published, PublishError> {
+        self.inner.version_activate(activate).await
+    }
+
+    async fn version_load(&self, version: VersionId) -> Result<Option<StoredVersion>, StoreError> {
+        self.inner.version_load(version).await
+    }
+
+    async fn workflow_list(
+        &self,
+        app: &App,
+        scope: Option<&Scope>,
+    ) -> Result<Vec<WorkflowRow>, StoreError> {
+        self.inner.workflow_list(app, scope).await
+    }
+
+    async fn version_list(
+        &self,
+        app: &App,
+        scope: &Scope,
+        workflow: &WorkflowKey,
+    ) -> Result<Vec<StoredVersion>, StoreError> {
+        self.inner.version_list(app, scope, workflow).await
+    }
+}
+
+#[async_trait]
+impl OperatorStore for Wrong {
+    async fn app_list(&self) -> Result<Vec<App>, StoreError> {
+        self.inner.app_list().await
+    }
+
+    async fn run_list(&self, filter: RunFilter) -> Result<Page<RunRow>, StoreError> {
+        if !self.has(Flaw::PagesByOffset) {
+            return self.inner.run_list(filter).await;
+        }
+        let limit = filter.limit as usize;
+        let seen = filter.cursor.as_ref().map_or(0, |cursor| cursor.parse().unwrap());
+        let all = RunFilter { limit: 1_000, cursor: None, ..filter };
+        let all = self.inner.run_list(all).await?.rows;
+        let next = (all.len() > seen + limit).then(|| (seen + limit).to_string());
+        Ok(Page { rows: all.into_iter().skip(seen).take(limit).collect(), next })
+    }
+
+    async fn run_detail(&self, run: RunId) -> Result<Option<RunDetail>, StoreError> {
+        self.inner.run_detail(run).await
+    }
+
+    async fn effect_list(&self, app: &App, limit: u32) -> Result<Vec<EffectRow>, StoreError> {
+        self.inner.effect_list(app, limit).await
+    }
+
+    async fn event_list(&self, filter: EventFilter) -> Result<Page<EventRow>, StoreError> {
+        self.inner.event_list(filter).await
+    }
+
+    async fn signal_list(&self, app: &App, limit: u32) -> Result<Vec<SignalRow>, StoreError> {
+        self.inner.signal_list(app, limit).await
+    }
+
+    async fn session_list(&self, app: &App) -> Result<Vec<SessionRow>, StoreError> {
+        self.inner.session_list(app).await
+    }
+
+    async fn app_health(&self, app: &App) -> Result<AppHealth, StoreError> {
+        self.inner.app_health(app).await
+    }
+
+    async fn audit_list(&self, app: &App, limit: u32) -> Result<Vec<AuditRow>, StoreError> {
+        self.inner.audit_list(app, limit).await
+    }
+}
+
+impl TxStore for Wrong {
+    type Tx = MemoryTx;
+    type Open = OpenMemoryTx;
+
+    async fn begin(&self) -> Result<OpenMemoryTx, StoreError> {
+        self.inner.begin().await
+    }
+
+    async fn commit(&self, open: OpenMemoryTx) -> Result<(), StoreError> {
+        self.inner.commit(open).await
+    }
+
+    async fn event_emit_in(&self, tx: &mut MemoryTx, emit: Emit) -> Result<Emission, EmitError> {
+        self.inner.event_emit_in(tx, emit).await
+    }
+
+    async fn version_publish_in(
+        &self,
+        tx: &mut MemoryTx,
+        publish: Publish,
+    ) -> Result<Published, PublishError> {
+        self.inner.version_publish_in(tx, publish).await
+    }
+
+    async fn signal_send_in(
+        &self,
+        tx: &mut MemoryTx,
+        send: SendSignal,
+    ) -> Result<SignalSent, SignalError> {
+        self.inner.signal_send_in(tx, send).await
+    }
+
+    async fn run_transact(
+        &self,
+        before: Stamp,
+        work: &mut dyn TxWork<MemoryTx>,
+    ) -> Result<Option<Committed>, StoreError> {
+        if !self.has(Flaw::NeverRollsBack) && !self.has(Flaw::ChecksTooLate) {
+            return self.inner.run_transact(before, work).await;
+        }
+        let load = LoadRequest { run: before.run, after: None };
+        let stored = self.inner.run_load(load).await?.ok_or(StoreError::LeaseLost)?;
+        let mut open = self.inner.begin().await?;
+        match work.work(&mut open, stored.run, stored.now).await {
+            Work::Rollback if self.has(Flaw::NeverRollsBack) => {
+                self.inner.commit(open).await?;
+                Ok(None)
+            }
+            Work::Rollback => Ok(None),
+            Work::Commit(commit) => {
+                self.inner.commit(open).await?;
+                self.inner.run_commit(*commit).await.map(Some)
+            }
+        }
+    }
+
+    fn fence(&self, run: RunId, generation: u64) -> Arc<dyn Fence<MemoryTx>> {
+        if self.has(Flaw::FencesNobody) {
+            Arc::new(Open)
+        } else {
+            self.inner.fence(run, generation)
+        }
+    }
+
+    fn is_transaction_conflict(&self, error: &(dyn Error + 'static)) -> bool {
+        self.inner.is_transaction_conflict(error)
+    }
+}
+
+struct Open;
+
+impl Fence<MemoryTx> for Open {
+    fn hold<'a>(&'a self, _: &'a mut MemoryTx) -> BoxFuture<'a, Result<(), FenceError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+/// Makes stores with one flaw: the number is its place in the list of flaws.
+#[derive(Debug)]
+struct WrongFactory<const FLAW: u8>(MemoryFactory);
+
+impl<const FLAW: u8> StoreFactory for WrongFactory<FLAW> {
+    type Store = Wrong;
+
+    async fn fresh() -> Self {
+        Self(MemoryFactory::fresh().await)
+    }
+
+    async fn open(&self) -> Wrong {
+        Wrong { inner: self.0.open().await, flaw: FLAWS[usize::from(FLAW)] }
+    }
+
+    async fn pass_time(&self, span: Micros) {
+        self.0.pass_time(span).await;
+    }
+
+    async fn turn_back(&self, span: Micros) {
+        self.0.turn_back(span).await;
+    }
+
+    async fn write_row(tx: &mut MemoryTx, key: &str, value: &str) -> Result<(), StoreError> {
+        MemoryFactory::write_row(tx, key, value).await
+    }
+
+    async fn read_row(store: &Wrong, key: &str) -> Option<String> {
+        MemoryFactory::read_row(&store.inner, key).await
+    }
+
+    async fn tamper(&self, tamper: Tamper) -> Tampered {
+        self.0.tamper(tamper).await
+    }
+}
+
+const FLAWS: [Flaw; 17] = [
+    Flaw::None,
+    Flaw::CommitsBlindly,
+    Flaw::RenewsInWordsOnly,
+    Flaw::ForgetsEarlySignals,
+    Flaw::MixesScopes,
+    Flaw::RecordsEachEmit,
+    Flaw::ForgetsNonces,
+    Flaw::TakesOverInWordsOnly,
+    Flaw::NeverRollsBack,
+    Flaw::ChecksTooLate,
+    Flaw::LosesFacts,
+    Flaw::FencesNobody,
+    Flaw::RoundsNumbers,
+    Flaw::PagesByOffset,
+    Flaw::StopsRecovery,
+    Flaw::IgnoresLimits,
+    Flaw::AuditsNobody,
+];
+
+/// Whether a rule holds for a store with a flaw.
+fn holds<const FLAW: u8>(rule: impl AsyncFnOnce(&World<WrongFactory<FLAW>>)) -> bool {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let run = || {
+        runtime.block_on(async {
+            let world = World::fresh().await;
+            rule(&world).await;
+            world.finish().await;
+        });
+    };
+    catch_unwind(AssertUnwindSafe(run)).is_ok()
+}
+
+macro_rules! bites {
+    ($($flaw:ident = $number:literal: $($family:ident::$rule:ident),+;)*) => {
+        #[test]
+        fn a_store_with_a_flaw_fails_the_rule_concerned() {
+            $(
+                assert_eq!(FLAWS[$number], Flaw::$flaw);
+                $(
+                    let rule = concat!(stringify!($family), "::", stringify!($rule));
+                    assert!(holds::<0>(async |world| $family::$rule(world).await), "{rule} fails without a flaw");
+                    let missed = holds::<$number>(async |world| $family::$rule(world).await);
+                    assert!(!missed, "{rule} misses a store that {:?}", Flaw::$flaw);
+                )+
+            )*
+        }
+    };
+}
+
+bites! {
+    CommitsBlindly = 1:
+        leases::a_stale_generation_writes_nothing,
+        leases::a_stale_revision_is_a_conflict_and_changes_nothing,
+        leases::of_two_commits_on_the_same_state_one_wins,
+        operator::of_two_verdicts_one_wins;
+    RenewsInWordsOnly = 2:
+        leases::a_renewed_lease_is_taken_by_nobody,
+        leases::a_renewal_brings_back_no_lease_that_was_given_up,
+        leases::a_renewal_tells_of_a_cancel_request,
+        fence::a_renewal_does_not_wait_for_a_fence;
+    ForgetsEarlySignals = 3:
+        signals::a_wait_for_what_has_occurred_wakes_at_once,
+        signals::a_signal_counts_whenever_it_comes,
+        signals::park_and_signal_at_once_never_lose_the_wake;
+    MixesScopes = 4:
+        signals::a_signal_wakes_exactly_the_runs_that_wait_for_it,
+        signals::an_app_wide_signal_wakes_only_app_wide_waits;
+    RecordsEachEmit = 5:
+        events::a_repeated_key_records_nothing_and_returns_the_first_runs,
+        events::two_processes_that_emit_one_key_at_once_record_one_event;
+    ForgetsNonces = 6:
+        runs::a_repeated_nonce_finds_the_same_claim;
+    TakesOverInWordsOnly = 7:
+        leases::a_takeover_finds_what_the_lost_commit_did,
+        leases::a_takeover_fences_out_a_commit_that_comes_late;
+    NeverRollsBack = 8:
+        transactions::a_rollback_leaves_nothing;
+    ChecksTooLate = 9:
+        leases::a_stale_generation_writes_nothing,
+        transactions::of_two_transactions_of_one_step_one_counts;
+    LosesFacts = 10:
+        journal::each_commit_is_one_row_that_follows_the_one_before,
+        runs::a_run_whose_worker_died_goes_on_behind_its_last_outcome;
+    FencesNobody = 11:
+        fence::a_fence_refuses_whoever_does_not_hold_the_run,
+        fence::a_fence_refuses_once_cancel_was_requested;
+    RoundsNumbers = 12:
+        fidelity::an_events_payload_comes_back_as_it_was;
+    PagesByOffset = 13:
+        operator::pages_are_stable_while_runs_come_and_change;
+    StopsRecovery = 14:
+        recovery::a_pass_keeps_its_limit_and_says_that_there_is_more,
+        signals::one_signal_wakes_a_thousand_and_the_scan_the_rest;
+    IgnoresLimits = 15:
+        dispatch::a_pass_keeps_its_limit_and_says_that_there_is_more;
+    AuditsNobody = 16:
+        operator::each_verb_is_audited_with_its_write;
+}
+
+/// A rule that a flaw does not concern still holds: the flaws are as small as they say.
+#[test]
+fn a_flaw_leaves_other_rules_alone() {
+    assert!(holds::<13>(async |world| waits::parks_are_no_failures(world).await));
+    assert!(holds::<16>(async |world| leases::a_stale_generation_writes_nothing(world).await));
+    assert!(holds::<5>(async |world| signals::the_first_signal_of_a_key_stays(world).await));
+}

@@ -1,7 +1,7 @@
 //! Fences: a run's row held on the transaction of its own action.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sqlx::{Connection, Row, SqliteConnection};
 
@@ -11,37 +11,43 @@ use crate::error::store_error;
 use crate::sql;
 use crate::transaction::SqliteTx;
 
-/// Which runs are held by fences of this process, with the number of fences on each.
+/// Which runs are held by fences of this process, by the connection that holds them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Fences(Arc<Mutex<HashMap<RunId, usize>>>);
+pub(crate) struct Fences(Arc<Mutex<HashMap<Place, Vec<RunId>>>>);
+
+/// Where a connection stands in memory: what tells it from others while it is in a transaction.
+type Place = usize;
+
+/// Where a connection stands.
+pub(crate) fn place_of(conn: &SqliteConnection) -> usize {
+    std::ptr::from_ref(conn).addr()
+}
 
 impl Fences {
+    fn table(&self) -> MutexGuard<'_, HashMap<Place, Vec<RunId>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Whoever holds the fence may be waiting for the answer of a renewal: it never waits for the fence.
     pub(crate) fn holds(&self, run: RunId) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&run)
+        self.table().values().any(|runs| runs.contains(&run))
     }
 
-    fn hold(&self, run: RunId) -> Held {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(run).or_default() += 1;
-        Held { fences: self.clone(), run }
+    /// The connection's transaction ended, or the connection did.
+    pub(crate) fn let_go(&self, place: usize) {
+        self.table().remove(&place);
     }
 }
 
-/// One held fence; let go when its transaction ends.
-struct Held {
+/// What SQLite calls when a transaction ends; lets go as well when its connection is closed.
+struct Hook {
     fences: Fences,
-    run: RunId,
+    place: Place,
 }
 
-impl Drop for Held {
+impl Drop for Hook {
     fn drop(&mut self) {
-        let mut held = self.fences.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = held.get_mut(&self.run) {
-            *count = count.saturating_sub(1);
-            if *count == 0 {
-                held.remove(&self.run);
-            }
-        }
+        self.fences.let_go(self.place);
     }
 }
 
@@ -84,17 +90,19 @@ impl SqliteFence {
 
     /// Remembers the fence until SQLite says that the transaction ended, or its connection is closed.
     async fn note(&self, tx: &mut SqliteConnection) -> Result<(), FenceError> {
-        let held = Arc::new(Mutex::new(vec![self.fences.hold(self.run)]));
-        let let_go = |held: &Mutex<Vec<Held>>| {
-            held.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        };
-        let committed = held.clone();
-        let mut handle = tx.lock_handle().await.map_err(store_error)?;
-        handle.set_commit_hook(move || {
-            let_go(&committed);
-            true
-        });
-        handle.set_rollback_hook(move || let_go(&held));
+        let place = place_of(tx);
+        let is_known = self.fences.table().contains_key(&place);
+        if !is_known {
+            let committed = Arc::new(Hook { fences: self.fences.clone(), place });
+            let rolled_back = committed.clone();
+            let mut handle = tx.lock_handle().await.map_err(store_error)?;
+            handle.set_commit_hook(move || {
+                committed.fences.let_go(committed.place);
+                true
+            });
+            handle.set_rollback_hook(move || rolled_back.fences.let_go(rolled_back.place));
+        }
+        self.fences.table().entry(place).or_default().push(self.run);
         Ok(())
     }
 }

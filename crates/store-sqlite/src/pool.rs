@@ -15,6 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use surefoot_kernel_core::StoreError;
 
 use crate::error::{store_error, unavailable};
+use crate::fence::{Fences, place_of};
 use crate::options::SqliteOptions;
 
 /// How many operations of SQLite's machine pass between two looks at a time limit: well under a millisecond.
@@ -23,6 +24,7 @@ const LIMIT_EVERY_OPS: i32 = 10_000;
 #[derive(Debug)]
 pub(crate) struct Pool {
     options: SqliteConnectOptions,
+    fences: Fences,
     writes: bool,
     seats: Arc<Semaphore>,
     seat_count: usize,
@@ -31,14 +33,18 @@ pub(crate) struct Pool {
 
 #[derive(Debug)]
 struct Conn {
-    conn: SqliteConnection,
+    /// Boxed, so that it stays in its place: fences know it by that.
+    conn: Box<SqliteConnection>,
     limit: Arc<Limit>,
+    fences: Fences,
 }
 
 /// A statement that still runs when its connection is given up is interrupted: it would hold the file's lock.
+/// Fences on it hold nothing any more, from the moment on in which its user gave it up.
 impl Drop for Conn {
     fn drop(&mut self) {
         self.limit.set(Duration::ZERO);
+        self.fences.let_go(place_of(&self.conn));
     }
 }
 
@@ -47,6 +53,7 @@ impl Pool {
         let seats = usize::try_from(options.readers).unwrap_or(1);
         Arc::new(Self {
             options: options.connect_reader(),
+            fences: Fences::default(),
             writes: false,
             seats: Arc::new(Semaphore::new(seats)),
             seat_count: seats,
@@ -61,9 +68,10 @@ impl Pool {
 
     /// Connections for transactions of the application. Each waits for its turn to write before it is borrowed, so
     /// two are enough: one at work, one that is still being closed.
-    pub(crate) fn transactions(options: &SqliteOptions) -> Arc<Self> {
+    pub(crate) fn transactions(options: &SqliteOptions, fences: Fences) -> Arc<Self> {
         Arc::new(Self {
             options: options.connect(CONNECT_BUSY),
+            fences,
             writes: true,
             seats: Arc::new(Semaphore::new(2)),
             seat_count: 2,
@@ -92,7 +100,7 @@ impl Pool {
             let mut handle = conn.lock_handle().await?;
             handle.set_progress_handler(LIMIT_EVERY_OPS, move || !seen.is_over());
         }
-        Ok(Conn { conn, limit })
+        Ok(Conn { conn: Box::new(conn), limit, fences: self.fences.clone() })
     }
 
     /// Seats that are taken.

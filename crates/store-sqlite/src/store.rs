@@ -1,6 +1,6 @@
 //! The store: its handle, and how it is opened.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -28,6 +28,7 @@ pub struct SqliteStore(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
+    path: PathBuf,
     clock: StoreClock,
     readers: Arc<Pool>,
     writer: WriterHandle,
@@ -73,9 +74,10 @@ impl SqliteStore {
     ) -> Result<Self, StoreError> {
         migrate(&options).await?;
         let turn = Turn::new();
+        let fences = Fences::default();
         let writer = Writer::start(&options, turn.clone());
         let transactions = Transactions {
-            pool: Pool::transactions(&options),
+            pool: Pool::transactions(&options, fences.clone()),
             turn,
             lock_wait: options.lock_wait,
             clock: options.clock.clone(),
@@ -84,11 +86,18 @@ impl SqliteStore {
             readers: Pool::readers(&options),
             writer,
             transactions,
-            fences: Fences::default(),
+            fences,
             watch: Watch::new(Pool::watch(&options)),
             clock: options.clock,
+            path: options.path,
             _folder: folder,
         })))
+    }
+
+    /// The database file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0.path
     }
 
     /// Completes when somebody, in this process or another one, has committed something since the call.

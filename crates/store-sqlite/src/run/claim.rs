@@ -7,15 +7,13 @@ use surefoot_kernel_core::{
     decide_row,
 };
 
+use super::load::read_result;
 use super::read::{run_by_id, runs_by_no};
 use super::row::{Head, read_run};
 use super::write::{Write, write_all};
 use crate::error::Fault;
 use crate::sql;
 use crate::writer::{Cx, Lane, Op};
-
-/// No claim takes more runs at once.
-const CLAIM_MAX: u32 = 1_000;
 
 /// A run that a claim may take, by the order in which runs are taken.
 type Candidate = (Timestamp, RunId, i64);
@@ -101,7 +99,7 @@ async fn candidates(
     request: &ClaimRequest,
     now: Timestamp,
 ) -> Result<Vec<Candidate>, Fault> {
-    let limit = request.limit.min(CLAIM_MAX);
+    let limit = request.limit;
     let mut found: Vec<Candidate> = Vec::new();
     for footprint in &request.footprints {
         let rows = sqlx::query(sql::RUN_CLAIMABLE)
@@ -150,7 +148,8 @@ async fn take_over(
     request: TakeOverRequest,
     now: Timestamp,
 ) -> Result<Option<Run>, Fault> {
-    let Some((head, run)) = run_by_id(conn, request.run).await? else { return Ok(None) };
+    let Some((head, mut run)) = run_by_id(conn, request.run).await? else { return Ok(None) };
+    read_result(conn, head.no, &mut run).await?;
     let lease =
         Lease { owner: request.session, until: now.plus(request.lease), length: request.lease };
     // Refused where another session's claim has fenced the commit in doubt already.

@@ -34,18 +34,26 @@ pub(crate) async fn whole_run(
     request: LoadRequest,
 ) -> Result<Option<(i64, Run)>, Fault> {
     let Some((head, mut run)) = run_by_id(conn, request.run).await? else { return Ok(None) };
-    let id = run.id;
-    if let Phase::Succeeded { result, .. } = &mut run.phase {
-        let stored = sqlx::query(sql::RUN_RESULT).bind(head.no).fetch_optional(conn).await?;
-        if let Some(row) = stored {
-            let text: &str = row.try_get("result")?;
-            *result = from_stored(text).map_err(|error| {
-                let what = format!("its result: {error}");
-                Fault(StoreError::Corrupt { run: id, what })
-            })?;
-        }
-    }
+    read_result(conn, head.no, &mut run).await?;
     Ok(Some((head.no, run)))
+}
+
+/// Completes a run that has ended well.
+pub(crate) async fn read_result(
+    conn: &mut SqliteConnection,
+    no: i64,
+    run: &mut Run,
+) -> Result<(), Fault> {
+    let id = run.id;
+    let Phase::Succeeded { result, .. } = &mut run.phase else { return Ok(()) };
+    let Some(row) = sqlx::query(sql::RUN_RESULT).bind(no).fetch_optional(conn).await? else {
+        return Ok(());
+    };
+    *result = from_stored(row.try_get("result")?).map_err(|error| {
+        let what = format!("its result: {error}");
+        Fault(StoreError::Corrupt { run: id, what })
+    })?;
+    Ok(())
 }
 
 pub(crate) async fn journal(

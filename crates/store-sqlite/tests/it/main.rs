@@ -8,6 +8,7 @@ mod group;
 mod lists;
 mod schema;
 mod statements;
+mod suite;
 mod support;
 mod transactions;
 mod waits;

@@ -153,7 +153,7 @@ async fn take_over(
     let lease =
         Lease { owner: request.session, until: now.plus(request.lease), length: request.lease };
     // Refused where another session's claim has fenced the commit in doubt already.
-    let Ok(facts) = decide_row(&run, RowInput::TakeOver { lease }, now) else {
+    let Ok(facts) = decide_row(&run, RowInput::TakeOver { generation: request.generation, lease }, now) else {
         return Ok(Some(run));
     };
     // What has ended for good absorbs it: there is nothing to write.

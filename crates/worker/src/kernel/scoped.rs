@@ -21,6 +21,10 @@ impl<S: TxStore> Scoped<S> {
         Self { kernel, scope }
     }
 
+    pub(super) const fn kernel(&self) -> &Kernel<S> {
+        &self.kernel
+    }
+
     /// The scope.
     #[must_use]
     pub fn scope(&self) -> &Scope {

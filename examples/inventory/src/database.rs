@@ -1,7 +1,7 @@
 //! The application's own tables: creating and filling them.
 
 use surefoot::prelude::*;
-use surefoot::sqlite::{SqliteStore, sqlx};
+use surefoot::sqlite::sqlx;
 
 /// Why the tables could not be prepared.
 #[derive(Debug, thiserror::Error)]

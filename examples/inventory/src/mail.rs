@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use surefoot::prelude::*;
-use surefoot::sqlite::{SqliteStore, sqlx};
+use surefoot::sqlite::sqlx;
 
 /// What `sendEmail` is given.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]

@@ -92,7 +92,8 @@ impl Cast {
 
     fn role(self, index: u32) -> Role {
         let order = |card| Role::Order { card, approval: Approval::NotNeeded };
-        if index == self.events / 2 {
+        // Two cues in every show: on a machine that is very busy the first one may be missed.
+        if index == self.events / 2 || index == self.events * 3 / 4 {
             return order(card::NO_ANSWER);
         }
         match index % 60 {

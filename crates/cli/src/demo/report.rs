@@ -115,7 +115,7 @@ impl Report {
         let charges = [
             ("charges in the provider's log", self.charges_provider),
             ("charges confirmed in the journal", self.charges_confirmed),
-            ("  of these by asking the provider later", self.reconciled),
+            ("  of these by asking the provider afterwards", self.reconciled),
             ("charges that nobody can explain yet", self.charges_open),
         ];
         for (what, count) in charges {

@@ -17,7 +17,7 @@ use super::{DemoError, During};
 /// How often the provider is asked what it is working on.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// A call that is this old may be given up by its worker before the kill reaches it.
-const CALL_AGE_MAX_MS: u64 = 1_000;
+const CALL_AGE_MAX_MS: u64 = 2_000;
 
 /// What the kill did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -21,6 +21,7 @@ impl World {
             None => Input::Advance,
             Some(command) => {
                 called_in_order(&worker, &command)?;
+                self.not_called_for_ever(&worker, &command)?;
                 match self.carry_out(&worker, &command, choice)? {
                     Some(input) => input,
                     // The worker died in the middle of it.
@@ -29,6 +30,21 @@ impl World {
             }
         };
         self.decided(slot, worker, input)
+    }
+
+    /// Executions in a row that end badly are bounded. (A worker may die before it can say so, at each claim: then
+    /// the count goes on, and still nothing is called.)
+    fn not_called_for_ever(&self, worker: &Worker, command: &Command) -> Checked {
+        let (Command::Prepare(call)
+        | Command::Call(call)
+        | Command::Transact(call)
+        | Command::Reconcile(call)) = command;
+        let attempts = self.plan.policies.get(&call.action).map(|policy| policy.retry.attempts);
+        let failures = worker.held.run.failures;
+        if attempts.is_some_and(|attempts| failures > attempts) {
+            return Err(Violation(format!("{failures} bad executions in a row, and another call")));
+        }
+        Ok(())
     }
 
     /// Decides and settles; on a conflict reloads and decides again, without calling anything again.

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use super::{Commit, Committed, JournalEntry, StoreError};
 use crate::plan::Footprint;
 use crate::{
-    App, Invocation, Micros, Mode, RestoreInvalid, Run, RunId, SessionId, Stamp, Timestamp,
+    App, Invocation, Micros, Mode, Receipt, RestoreInvalid, Run, RunId, SessionId, Stamp, Timestamp,
 };
 
 /// Stores runs and their journals. Every method is atomic; every check of time is on the store's clock.
@@ -91,6 +91,8 @@ pub struct Stored {
     pub invocation: Option<Invocation>,
     /// In order; or why a row cannot be read. Other runs are not affected.
     pub journal: Result<Vec<JournalEntry>, RestoreInvalid>,
+    /// Opens the commands that wait for no facts but those read.
+    pub receipt: Receipt,
     /// The store's time.
     pub now: Timestamp,
 }

@@ -2,9 +2,9 @@
 
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
-    App, ClaimRequest, JournalEntry, Lease, LoadRequest, Phase, Recovered, RenewRequest, Renewed,
-    RestoreInvalid, RowInput, Run, RunId, Scan, SessionReport, Stamp, Stored, TakeOverRequest,
-    Timestamp, Wait, decide_row,
+    App, ClaimRequest, JournalEntry, Lease, LoadRequest, Phase, Receipt, Recovered, RenewRequest,
+    Renewed, RestoreInvalid, RowInput, Run, RunId, Scan, SessionReport, Stamp, Stored,
+    TakeOverRequest, Timestamp, Wait, decide_row,
 };
 
 use super::state::{JournalRow, RunEntry, SessionEntry, State};
@@ -48,6 +48,7 @@ impl State {
             run: entry.run.clone(),
             invocation: request.after.is_none().then(|| (*entry.invocation).clone()),
             journal: journal_after(entry, request.after.unwrap_or(0)),
+            receipt: Receipt::attest(&entry.run),
             now,
         })
     }

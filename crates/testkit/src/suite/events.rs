@@ -87,7 +87,6 @@ pub async fn a_repeated_key_records_nothing_and_returns_the_first_runs<F: StoreF
 }
 
 /// Covers behaviour 75.
-/// Covers behaviour 208.
 /// Covers field fault 93.
 pub async fn keys_are_unique_per_app_scope_and_type_only<F: StoreFactory>(world: &World<F>) {
     let long = "k".repeat(500);
@@ -234,7 +233,7 @@ pub async fn a_start_reaches_its_workflow_only<F: StoreFactory>(world: &World<F>
     assert_eq!(untargeted.matched, 0, "a start without a target is no broadcast");
 }
 
-/// Covers behaviour 69.
+/// An event starts nothing in another scope or app.
 pub async fn events_stay_in_their_app_and_scope<F: StoreFactory>(world: &World<F>) {
     for (app, scope) in [("shop", "north"), ("shop", "south"), ("bank", "north")] {
         let publish = world.publication("flow", listening());
@@ -271,8 +270,6 @@ fn eager<F: StoreFactory>(
 }
 
 /// An eager start is a creation and a claim in one.
-///
-/// Covers field fault 67.
 pub async fn an_eager_start_is_what_a_claim_would_be<F: StoreFactory>(world: &World<F>) {
     world.publish("flow", listening()).await;
     let emit = world.emission(low());

@@ -69,7 +69,7 @@ pub async fn a_fence_refuses_whoever_does_not_hold_the_run<F: StoreFactory>(worl
     assert!(matches!(refused, Err(FenceError::LeaseLost)), "{refused:?}");
 }
 
-/// Covers behaviour 106.
+/// A canceled action writes nothing more under its fence.
 pub async fn a_fence_refuses_once_cancel_was_requested<F: StoreFactory>(world: &World<F>) {
     let drive = world.running(flow()).await;
     world.cancel(drive.run().id).await;

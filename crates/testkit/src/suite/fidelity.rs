@@ -70,7 +70,6 @@ fn same(one: &Value, two: &Value) -> bool {
 
 /// Covers field fault 96.
 /// Covers field fault 99.
-/// Covers field fault 100.
 pub async fn an_events_payload_comes_back_as_it_was<F: StoreFactory>(world: &World<F>) {
     world.publish("flow", triggered(plan(vec![pure("a")]), "low", "low")).await;
     for value in values() {
@@ -92,7 +91,6 @@ pub async fn an_events_payload_comes_back_as_it_was<F: StoreFactory>(world: &Wor
 }
 
 /// Covers behaviour 122.
-/// Covers field fault 101.
 pub async fn an_output_and_a_result_come_back_as_they_were<F: StoreFactory>(world: &World<F>) {
     world.publish("flow", plan(vec![idempotent("a")])).await;
     let run = world.start("flow").await;

@@ -192,7 +192,6 @@ pub async fn a_commit_keeps_the_lease_that_was_renewed_meanwhile<F: StoreFactory
     world.answer(&mut drive, succeeded(json!(2))).await;
 }
 
-/// Covers behaviour 102.
 /// Covers field fault 45.
 pub async fn a_renewal_brings_back_no_lease_that_was_given_up<F: StoreFactory>(world: &World<F>) {
     world.publish("flow", plan(vec![idempotent("a")])).await;

@@ -356,7 +356,7 @@ pub async fn children_are_hidden_unless_their_parent_is_named<F: StoreFactory>(w
     assert_eq!(row.origin.parent.as_ref().unwrap().run, parent);
 }
 
-/// Covers behaviour 186.
+/// A detail has row, journal, plan, cause and result; a list has no result.
 pub async fn the_detail_of_a_run_tells_its_cause_and_its_course<F: StoreFactory>(world: &World<F>) {
     world.publish("flow", triggered(plan(vec![idempotent("a")]), "low", "low")).await;
     let event = Event::new("low", json!({ "n": 1 })).context(json!({ "tenant": 7 }));
@@ -458,7 +458,7 @@ pub async fn sessions_are_listed_until_they_end<F: StoreFactory>(world: &World<F
     assert!(world.store.session_list(&App::from("bank")).await.unwrap().is_empty());
 }
 
-/// Covers behaviour 162.
+/// Health counts the runs of one app in all seven states.
 pub async fn health_counts_runs_by_state<F: StoreFactory>(world: &World<F>) {
     let attention = in_attention(world).await;
     let mut flow = world.running(plan(vec![idempotent("a")])).await;

@@ -196,7 +196,7 @@ pub async fn versions_are_listed_newest_first_without_their_plans<F: StoreFactor
     assert!(nothing.is_empty());
 }
 
-/// Covers behaviour 69.
+/// A key means one workflow in each app and scope, and lists keep to one app.
 pub async fn a_workflow_is_its_app_scope_and_key<F: StoreFactory>(world: &World<F>) {
     for (app, scope, key) in [
         ("shop", "north", "b"),

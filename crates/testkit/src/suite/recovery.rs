@@ -16,7 +16,6 @@ use super::world::{World, app, succeeded};
 use crate::plans::{ambiguous, idempotent, plan, pure};
 
 /// Covers behaviour 107.
-/// Covers field fault 133.
 pub async fn a_canceled_run_whose_worker_is_gone_is_finalised<F: StoreFactory>(world: &World<F>) {
     let mut gone = world.running(plan(vec![idempotent("a"), idempotent("b")])).await;
     let run = gone.run().id;
@@ -109,8 +108,7 @@ pub async fn a_pass_keeps_its_limit_and_says_that_there_is_more<F: StoreFactory>
     assert_eq!(finalised, canceled);
 }
 
-/// Covers field fault 13.
-/// Covers field fault 14.
+/// Two processes that recover at once wake each run once.
 pub async fn two_passes_at_once_do_everything_once<F: StoreFactory>(world: &World<F>) {
     world.publish("flow", plan(vec![idempotent("a")])).await;
     let mut waiting = Vec::new();
@@ -183,7 +181,7 @@ pub async fn only_living_runs_need_a_footprint<F: StoreFactory>(world: &World<F>
     assert!(world.store.footprint_list(&App::from("bank")).await.unwrap().is_empty());
 }
 
-/// Covers field fault 7.
+/// Health says since when work has been due, by footprint; a lapsed lease is work that is due.
 pub async fn health_names_the_oldest_work_that_is_due<F: StoreFactory>(world: &World<F>) {
     assert_eq!(world.store.app_health(&app()).await.unwrap().oldest_due, None);
     let flow = plan(vec![pure("a")]);

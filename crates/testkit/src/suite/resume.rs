@@ -139,7 +139,6 @@ pub async fn what_one_process_wrote_another_reads<F: StoreFactory>(world: &World
 }
 
 /// Covers field fault 161.
-/// Covers field fault 163.
 pub async fn many_writers_at_once_surface_no_error<F: StoreFactory>(world: &World<F>) {
     world.publish("flow", plan(vec![idempotent("a"), idempotent("b")])).await;
     let request = {

@@ -82,7 +82,6 @@ pub async fn each_of_many_claimers_gets_a_run_of_its_own<F: StoreFactory>(world:
 }
 
 /// Covers behaviour 95.
-/// Covers field fault 8.
 pub async fn claims_go_by_the_time_from_which_a_run_is_ready<F: StoreFactory>(world: &World<F>) {
     let mut early = world.running(plan(vec![idempotent("a")])).await;
     world.answer(&mut early, failed(true)).await;
@@ -242,7 +241,6 @@ pub async fn a_released_run_is_not_claimed_before_its_backoff_is_over<F: StoreFa
 }
 
 /// Covers behaviour 93.
-/// Covers field fault 10.
 /// Covers field fault 127.
 /// Covers field fault 130.
 pub async fn a_run_that_fails_every_time_is_exhausted_at_the_ninth_claim<F: StoreFactory>(

@@ -311,7 +311,6 @@ pub async fn a_signal_is_spent_by_the_outcome_that_rests_on_it<F: StoreFactory>(
     assert!(!world.signal(approved("7")).await.new);
 }
 
-/// Covers behaviour 208.
 /// Covers field fault 93.
 pub async fn no_two_signals_collide_whatever_their_keys<F: StoreFactory>(world: &World<F>) {
     let long = "k".repeat(500);

@@ -161,7 +161,7 @@ pub async fn work_and_outcome_are_one_commit<F: StoreFactory>(world: &World<F>) 
     assert_eq!(row, committed.run);
     let outcome = journal.last().unwrap();
     assert!(
-        matches!(&outcome.facts[..], [Fact::StepCompleted { output, .. }] if output["booked"] == true)
+        matches!(outcome.facts.last(), Some(Fact::StepCompleted { output, .. }) if output["booked"] == true)
     );
     // A second go at the same step is refused before its work begins.
     let mut work = Refuser::default();
@@ -170,7 +170,6 @@ pub async fn work_and_outcome_are_one_commit<F: StoreFactory>(world: &World<F>) 
 }
 
 /// Covers behaviour 127.
-/// Covers behaviour 158.
 pub async fn a_rollback_leaves_nothing<F: StoreFactory>(world: &World<F>) {
     let (mut drive, call) = before_transaction(world).await;
     let before = world.all_of(drive.run().id).await;
@@ -205,8 +204,6 @@ pub async fn the_work_is_given_the_locked_run<F: StoreFactory>(world: &World<F>)
 }
 
 /// An action that panics leaves neither row nor lock.
-///
-/// Covers behaviour 123.
 pub async fn a_panic_in_the_work_leaves_nothing<F: StoreFactory>(world: &World<F>) {
     struct Panics<F>(std::marker::PhantomData<fn() -> F>);
     impl<F: StoreFactory> TxWork<Tx<F>> for Panics<F> {

@@ -172,8 +172,7 @@ pub async fn parks_are_no_failures<F: StoreFactory>(world: &World<F>) {
     assert_eq!(world.row(run).await.attempt, 20);
 }
 
-/// Covers behaviour 217.
-/// Covers field fault 32.
+/// A step that waits again and again on what has occurred is run more and more seldom, and fails nothing.
 pub async fn waiting_on_what_has_occurred_slows_down<F: StoreFactory>(world: &World<F>) {
     let run = world.run(plan(vec![idempotent("approve")])).await;
     world.signal(Signal::new("approval", "7")).await;

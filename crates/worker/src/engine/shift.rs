@@ -181,7 +181,7 @@ impl Shift {
         self.until_holds(<[_]>::is_empty).await;
     }
 
-    /// Completes once nobody else in this session works on the run. Cancel safe.
+    /// Completes once no other driver of this process works on the run. Cancel safe.
     pub(crate) async fn alone(&self, mine: &Arc<Hold>) {
         let is_alone = |holds: &[Arc<Hold>]| {
             !holds.iter().any(|other| other.run() == mine.run() && !Arc::ptr_eq(other, mine))

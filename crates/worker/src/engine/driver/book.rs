@@ -98,8 +98,13 @@ pub(super) struct Book<Tx> {
 
 impl<Tx> Book<Tx> {
     /// A run as it was read.
-    pub(super) fn new(plan: Arc<LoadedPlan<Tx>>, held: Held, time: StoreTime) -> Self {
-        let (before, receipt) = (held.run.stamp(), Receipt::attest(&held.run));
+    pub(super) fn new(
+        plan: Arc<LoadedPlan<Tx>>,
+        held: Held,
+        receipt: Receipt,
+        time: StoreTime,
+    ) -> Self {
+        let before = held.run.stamp();
         let pending = Pending::default();
         Self { plan, held, before, receipt, pending, time, rejections: 0, invocation: None }
     }

@@ -227,14 +227,14 @@ impl<S: TxStore> Driver<S> {
         }
         self.hold.stored(stored.run.seq);
         let time = StoreTime::new(stored.now, self.shift.now());
-        let (plan, row) = (book.plan.clone(), stored.run.clone());
+        let (plan, row, receipt) = (book.plan.clone(), stored.run.clone(), stored.receipt);
         let held = match fold(stored, &plan.plan) {
             Ok(held) => held,
             Err(invalid) => return Err(self.unreadable(row, &invalid.what).await),
         };
         let pending = std::mem::take(&mut book.pending.facts);
         let rejections = book.rejections;
-        *book = Book::new(plan, held, time);
+        *book = Book::new(plan, held, receipt, time);
         book.rejections = rejections;
         book.accept(pending, self.shift.now()).map_err(defect)
     }

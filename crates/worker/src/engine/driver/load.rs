@@ -62,9 +62,10 @@ impl<S: TxStore> Driver<S> {
         };
         self.check_held(&stored)?;
         let time = StoreTime::new(stored.now, self.shift.now());
+        let receipt = stored.receipt;
         let caught_up =
             stored.journal.and_then(|journal| held.catch_up(stored.run, &plan.plan, &journal));
-        Ok(caught_up.ok().map(|held| Book::new(plan, held, time)))
+        Ok(caught_up.ok().map(|held| Book::new(plan, held, receipt, time)))
     }
 
     async fn open_all(
@@ -82,9 +83,9 @@ impl<S: TxStore> Driver<S> {
         };
         self.check_held(&stored)?;
         let time = StoreTime::new(stored.now, self.shift.now());
-        let row = stored.run.clone();
+        let (row, receipt) = (stored.run.clone(), stored.receipt);
         match fold(stored, &plan.plan) {
-            Ok(held) => Ok(Book::new(plan, held, time)),
+            Ok(held) => Ok(Book::new(plan, held, receipt, time)),
             Err(invalid) => Err(self.unreadable(row, &invalid.what).await),
         }
     }

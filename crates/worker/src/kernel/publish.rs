@@ -1,136 +1,128 @@
-//! Publishing a workflow: compile, bind, store.
+//! Publishes workflows: compiles, binds and stores an immutable version.
 
 use serde_json::Value;
-use surefoot_kernel_core::{Publish, PublishError, Published, TxStore, WorkflowKey};
-use surefoot_language::{Bindings, Findings, Manifest, compile_and_bind};
+use surefoot_kernel_core::plan::Footprint;
+use surefoot_kernel_core::{
+    PlanStore, Publish, PublishError, Published, Scope, StoreError, TxStore, VersionId, WorkflowKey,
+};
+use surefoot_language::{Bindings, Manifest, compile_and_bind};
 
-use super::after_commit::{AfterCommit, Tell};
-use super::scoped::Scoped;
+use super::Kernel;
+use crate::engine::pace::Pause;
 
-/// A workflow to publish: its key and its source, and what to do with it.
+/// How often a version is looked for whose publication is in doubt.
+const LOOKS: u32 = 6;
+
+/// A workflow to publish.
 ///
 /// ```
 /// use surefoot_worker::Publication;
-/// let reorder = Publication::new("reorder", "steps:\n  - succeed: { message: Done }\n").draft();
-/// # let _ = reorder;
+/// let draft = Publication::new("reorder", "steps: [{ succeed: { message: Done } }]").draft().author("ann");
 /// ```
 #[derive(Debug, Clone)]
-#[must_use = "a publication does nothing until it is published"]
+#[must_use = "a publication does nothing until it is given to `publish`"]
 pub struct Publication {
     workflow: WorkflowKey,
     source: String,
     bindings: Bindings,
-    is_draft: bool,
+    activate: bool,
     authorization: Option<Value>,
     author: Option<String>,
 }
 
 impl Publication {
-    /// A workflow that is live once it is published. Its key has 1 to 200 characters.
+    /// The workflow's key in its scope, 1 to 200 characters, and its source.
     pub fn new(workflow: impl Into<WorkflowKey>, source: impl Into<String>) -> Self {
         Self {
             workflow: workflow.into(),
             source: source.into(),
             bindings: Bindings::new(),
-            is_draft: false,
+            activate: true,
             authorization: None,
             author: None,
         }
     }
 
-    /// Stored, and not live: it changes nothing until somebody activates it.
+    /// Stores a version and changes nothing live.
     pub fn draft(mut self) -> Self {
-        self.is_draft = true;
+        self.activate = false;
         self
     }
 
-    /// The application's names and the stable ids behind them.
+    /// The catalog that the source's names are bound against.
     pub fn bindings(mut self, bindings: Bindings) -> Self {
         self.bindings = bindings;
         self
     }
 
-    /// The permission context of events that bring none.
+    /// The permission context of runs whose emitter brings none.
     pub fn authorization(mut self, authorization: Value) -> Self {
         self.authorization = Some(authorization);
         self
     }
 
-    /// Who published it, for the audit; by default the application.
+    /// Who publishes it, for the audit; by default the application.
     pub fn author(mut self, author: impl Into<String>) -> Self {
         self.author = Some(author.into());
         self
     }
 }
 
-impl<S: TxStore> Scoped<S> {
-    /// Compiles a workflow against a module, binds it and stores it as an immutable version, with a revision of its
-    /// own. The same source again is another version.
-    ///
-    /// Not cancel safe: it may have been stored when the future is dropped.
-    ///
-    /// # Errors
-    /// `Compile` with every finding, before anything is written; the store's word.
-    pub async fn publish(
-        &self,
-        manifest: &Manifest,
-        publication: Publication,
-    ) -> Result<Published, PublishError> {
-        let (publish, tell) = self.compiled(manifest, publication)?;
-        let published = self.kernel().store().version_publish(publish).await?;
-        self.kernel().tell(&tell);
-        Ok(published)
+/// Compiles and binds.
+pub(super) fn compiled<S: TxStore>(
+    kernel: &Kernel<S>,
+    scope: &Scope,
+    manifest: &Manifest,
+    publication: Publication,
+) -> Result<Publish, PublishError> {
+    let got = publication.workflow.as_str().chars().count();
+    if !(1..=200).contains(&got) {
+        return Err(PublishError::KeyLength { got });
     }
-
-    /// The same inside the application's transaction: both commit, or neither.
-    ///
-    /// Dropping it leaves the transaction good for a rollback only.
-    ///
-    /// # Errors
-    /// `Compile` with every finding, before anything is written; the store's word.
-    pub async fn publish_in(
-        &self,
-        tx: &mut S::Tx,
-        manifest: &Manifest,
-        publication: Publication,
-    ) -> Result<AfterCommit<Published>, PublishError> {
-        let (publish, tell) = self.compiled(manifest, publication)?;
-        let published = self.kernel().store().version_publish_in(tx, publish).await?;
-        Ok(self.kernel().after_commit(published, tell))
-    }
-
-    fn compiled(
-        &self,
-        manifest: &Manifest,
-        publication: Publication,
-    ) -> Result<(Publish, Tell), PublishError> {
-        let Publication { workflow, source, bindings, is_draft, authorization, author } =
-            publication;
-        let plan = compile_and_bind(&source, manifest, &bindings);
-        let plan = plan.map_err(|findings| refused(&workflow, &findings))?;
-        let tell = if is_draft { Tell::Nobody } else { Tell::Footprint(plan.footprint.clone()) };
-        let app = self.kernel().app().clone();
-        let publish = Publish {
-            author: author.unwrap_or_else(|| format!("app:{app}")),
-            app,
-            scope: self.scope().clone(),
-            workflow,
-            version: self.kernel().ids().version(),
-            plan,
-            source,
-            activate: !is_draft,
-            authorization,
-        };
-        Ok((publish, tell))
-    }
+    let plan = compile_and_bind(&publication.source, manifest, &publication.bindings);
+    let plan = plan.map_err(|findings| PublishError::Compile {
+        rendered: findings.to_string(),
+        findings: findings.iter().filter_map(|one| serde_json::to_value(one).ok()).collect(),
+    })?;
+    let app = kernel.app().clone();
+    Ok(Publish {
+        author: publication.author.unwrap_or_else(|| format!("app:{app}")),
+        app,
+        scope: scope.clone(),
+        workflow: publication.workflow,
+        version: kernel.ids().version(),
+        plan,
+        source: publication.source,
+        activate: publication.activate,
+        authorization: publication.authorization,
+    })
 }
 
-fn refused(workflow: &WorkflowKey, findings: &Findings) -> PublishError {
-    PublishError::Compile {
-        rendered: findings.render(workflow.as_str(), false),
-        findings: findings
-            .iter()
-            .filter_map(|finding| serde_json::to_value(finding).ok())
-            .collect(),
+/// Stores a version. One whose answer was lost is looked for by its id, since publishing it again would make two.
+pub(super) async fn store<S: TxStore>(
+    kernel: &Kernel<S>,
+    publish: Publish,
+) -> Result<Published, PublishError> {
+    let footprint: Footprint = publish.plan.footprint.clone();
+    let version = publish.version;
+    let published = match kernel.store().version_publish(publish).await {
+        Err(PublishError::Store(StoreError::UnknownOutcome(source))) => {
+            let found = look_for(kernel.store(), version).await;
+            found.ok_or(PublishError::Store(StoreError::UnknownOutcome(source)))?
+        }
+        known => known?,
+    };
+    kernel.local().learn(&footprint);
+    Ok(published)
+}
+
+async fn look_for<S: PlanStore>(store: &S, version: VersionId) -> Option<Published> {
+    let mut pause = Pause::store();
+    for _ in 0..LOOKS {
+        if let Ok(Some(stored)) = store.version_load(version).await {
+            return Some(Published::of(version, stored.revision));
+        }
+        tokio::time::sleep(pause.length()).await;
     }
+    None
 }

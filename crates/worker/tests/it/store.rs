@@ -12,15 +12,15 @@ use tokio::time::Instant;
 
 /// What is asked of the store.
 pub(crate) enum Op<'a> {
-    Claim(&'a ClaimRequest),
+    Claim,
     Load(RunId),
     Commit(&'a Commit),
     TakeOver,
     Renew(&'a RenewRequest),
     Recover,
     List,
-    Report(&'a SessionReport),
-    Emit(&'a Emit),
+    Report,
+    Emit,
     Dispatch,
     Signal,
     Version,
@@ -30,15 +30,15 @@ pub(crate) enum Op<'a> {
 impl Op<'_> {
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Self::Claim(_) => "claim",
+            Self::Claim => "claim",
             Self::Load(_) => "load",
             Self::Commit(_) => "commit",
             Self::TakeOver => "take_over",
             Self::Renew(_) => "renew",
             Self::Recover => "recover",
             Self::List => "list",
-            Self::Report(_) => "report",
-            Self::Emit(_) => "emit",
+            Self::Report => "report",
+            Self::Emit => "emit",
             Self::Dispatch => "dispatch",
             Self::Signal => "signal",
             Self::Version => "version",
@@ -78,10 +78,13 @@ pub(crate) fn unknown() -> StoreError {
 }
 
 type Fault = Box<dyn FnMut(&Op<'_>) -> Verdict + Send>;
+type Tamper<T> = Box<dyn FnMut(&mut T) + Send>;
 
 #[derive(Default)]
 struct Faults {
     fault: Option<Fault>,
+    bad_run: Option<Tamper<Stored>>,
+    bad_plan: Option<Tamper<StoredVersion>>,
     counts: BTreeMap<&'static str, usize>,
 }
 
@@ -110,7 +113,18 @@ impl TestStore {
     }
 
     pub(crate) fn heal(&self) {
-        self.faults.lock().unwrap().fault = None;
+        let mut faults = self.faults.lock().unwrap();
+        (faults.fault, faults.bad_run, faults.bad_plan) = (None, None, None);
+    }
+
+    /// Stored runs come back like this from now on.
+    pub(crate) fn corrupt_run(&self, tamper: impl FnMut(&mut Stored) + Send + 'static) {
+        self.faults.lock().unwrap().bad_run = Some(Box::new(tamper));
+    }
+
+    /// Stored plans come back like this from now on.
+    pub(crate) fn corrupt_plan(&self, tamper: impl FnMut(&mut StoredVersion) + Send + 'static) {
+        self.faults.lock().unwrap().bad_plan = Some(Box::new(tamper));
     }
 
     /// How often something was asked through this handle.
@@ -168,11 +182,17 @@ impl RunStore for TestStore {
         self.inner.store_now().await
     }
     async fn run_claim(&self, request: ClaimRequest) -> Result<Vec<Run>, StoreError> {
-        let op = Op::Claim(&request);
+        let op = Op::Claim;
         self.ask(op, self.inner.run_claim(request.clone())).await
     }
     async fn run_load(&self, request: LoadRequest) -> Result<Option<Stored>, StoreError> {
-        self.ask(Op::Load(request.run), self.inner.run_load(request)).await
+        let mut stored = self.ask(Op::Load(request.run), self.inner.run_load(request)).await?;
+        if let (Some(stored), Some(tamper)) =
+            (&mut stored, &mut self.faults.lock().unwrap().bad_run)
+        {
+            tamper(stored);
+        }
+        Ok(stored)
     }
     async fn run_commit(&self, commit: Commit) -> Result<Committed, StoreError> {
         let op = Op::Commit(&commit);
@@ -195,7 +215,7 @@ impl RunStore for TestStore {
         self.ask(Op::List, self.inner.footprint_list(app)).await
     }
     async fn session_report(&self, report: SessionReport) -> Result<(), StoreError> {
-        let op = Op::Report(&report);
+        let op = Op::Report;
         self.ask(op, self.inner.session_report(report.clone())).await
     }
 }
@@ -204,7 +224,7 @@ impl RunStore for TestStore {
 impl EventStore for TestStore {
     async fn event_emit(&self, emit: Emit) -> Result<Emission, EmitError> {
         let mut refused = None;
-        let op = Op::Emit(&emit);
+        let op = Op::Emit;
         let work = async {
             match self.inner.event_emit(emit.clone()).await {
                 Err(EmitError::Store(error)) => Err(error),
@@ -243,7 +263,13 @@ impl PlanStore for TestStore {
         self.inner.version_activate(activate).await
     }
     async fn version_load(&self, version: VersionId) -> Result<Option<StoredVersion>, StoreError> {
-        self.ask(Op::Version, self.inner.version_load(version)).await
+        let mut stored = self.ask(Op::Version, self.inner.version_load(version)).await?;
+        if let (Some(stored), Some(tamper)) =
+            (&mut stored, &mut self.faults.lock().unwrap().bad_plan)
+        {
+            tamper(stored);
+        }
+        Ok(stored)
     }
     async fn workflow_list(
         &self,

@@ -1,7 +1,58 @@
 //! A durable workflow kernel: a recorded outcome is never recomputed, an effect is never repeated and never silently dropped.
 //!
 //! This crate is the one dependency of an application. It gathers what is written elsewhere and defines nothing.
-//! Start with [`prelude`]; `examples/inventory` is a whole application.
+//!
+//! ```
+//! # #[cfg(feature = "sqlite")]
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::time::Duration;
+//! use surefoot::prelude::*;
+//!
+//! #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+//! struct StockLow {
+//!     item: String,
+//!     missing: i64,
+//! }
+//! impl Trigger for StockLow {
+//!     const KIND: &'static str = "stockLow";
+//!     const EVENT: &'static str = "inventory.stockLow";
+//! }
+//!
+//! // What authors of workflows may use: one method for each effect class.
+//! let inventory = Module::builder("inventory", 1)
+//!     .trigger::<StockLow>()
+//!     .pure_fn("boxesFor", |low: StockLow| Ok((low.missing + 11) / 12))
+//!     .build()?;
+//!
+//! // What they write: it can change without a build.
+//! let reorder = r#"
+//! inputs:
+//!   item: { type: text, required: true }
+//!   missing: { type: integer, required: true }
+//! triggers:
+//!   stockLow:
+//!     with: { item: "${{ trigger.item }}", missing: "${{ trigger.missing }}" }
+//! steps:
+//!   - boxesFor: { item: "${{ inputs.item }}", missing: "${{ inputs.missing }}" }
+//!     saveAs: boxes
+//!   - succeed: { message: "Order ${{ boxes }} boxes of ${{ inputs.item }}" }
+//! "#;
+//!
+//! let kernel = Kernel::new("inventory", SqliteStore::in_memory().await?);
+//! let berlin = kernel.scope("berlin");
+//! berlin.publish(inventory.manifest(), Publication::new("reorder", reorder)).await?;
+//! let worker = kernel.worker(inventory).start().await?;
+//!
+//! let low = StockLow { item: "bolt".to_owned(), missing: 30 }.event();
+//! let run = berlin.emit(low).await?.runs[0];
+//! assert_eq!(kernel.await_run(run).await?.state(), RunState::Succeeded);
+//! worker.stop(Duration::from_secs(1)).await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! `examples/inventory` is a whole application, with actions of every effect class.
 
 pub use surefoot_kernel_core::{
     App, BoxFuture, Cancel, Clock, Code, Dependency, Dispatch, EffectClass, EffectKey, EffectState,

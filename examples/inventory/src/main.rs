@@ -30,7 +30,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Started twice on one day, the program orders once.
     let low = StockLow { item, card }.event().dedupe_key("bolt:2026-11-29");
     for run in warehouse.emit(low).await?.runs {
-        println!("surefoot --store sqlite:inventory.db watch {run}");
+        println!("surefoot --store sqlite:inventory.db show {run}");
     }
     tokio::signal::ctrl_c().await?;
     worker.stop(GRACE).await;

@@ -13,10 +13,7 @@ mod stage;
 mod strike;
 mod tally;
 
-use std::error::Error as _;
-use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use cast::{EVENTS_MAX, EVENTS_MIN};
@@ -89,50 +86,26 @@ impl<T, E: Into<Box<dyn std::error::Error + Send + Sync>>> During<T> for Result<
 
 /// What a show says at its end.
 #[derive(Debug)]
-struct Shown {
+pub(crate) struct Shown {
     /// For standard output.
-    output: String,
+    pub(crate) text: String,
     /// Whether the two logs agree, and everything happened that was to be shown.
-    is_good: bool,
-}
-
-/// Plays the show and prints what came of it.
-pub(crate) async fn command(args: DemoArgs, json: bool) -> ExitCode {
-    match run(args, json).await {
-        Ok(Shown { output, is_good }) => {
-            let printed = writeln!(std::io::stdout().lock(), "{}", output.trim_end());
-            if is_good && printed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-        }
-        Err(error) => ended(Err(error)),
-    }
-}
-
-/// How a process of the show ends.
-pub(crate) fn ended(result: Result<(), DemoError>) -> ExitCode {
-    let Err(error) = result else { return ExitCode::SUCCESS };
-    let mut text = error.to_string();
-    let mut below = error.source();
-    while let Some(cause) = below {
-        text += &format!(": {cause}");
-        below = cause.source();
-    }
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
-    ExitCode::FAILURE
+    pub(crate) is_good: bool,
 }
 
 /// Plays the show.
-async fn run(args: DemoArgs, json: bool) -> Result<Shown, DemoError> {
+pub(crate) async fn run(args: DemoArgs, json: bool) -> Result<Shown, DemoError> {
     let report = match &args.finish {
         Some(folder) => finish(Folder::open(folder)?).await?,
         None => play(Folder::create(args.dir.as_deref())?, args.events).await?,
     };
     let is_good = report.agrees() && (args.finish.is_some() || report.is_complete());
-    let output = if json {
-        serde_json::to_string(&report).during("the report cannot be written as JSON")?
+    let text = if json {
+        serde_json::to_string(&report).during("the report cannot be written as JSON")? + "\n"
     } else {
         report.to_text()
     };
-    Ok(Shown { output, is_good })
+    Ok(Shown { text, is_good })
 }
 
 async fn play(folder: Folder, events: u32) -> Result<Report, DemoError> {

@@ -94,7 +94,7 @@ impl Report {
 
     /// For people.
     pub(super) fn to_text(&self) -> String {
-        let mut text = format!("{}\n\n{}\n", self.table(), self.verdict());
+        let mut text = format!("{}\n\n{}", self.table(), self.verdict());
         if !self.stranded.is_empty() {
             text += &self.attention();
         }

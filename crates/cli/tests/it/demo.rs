@@ -1,8 +1,5 @@
 //! The demo as a user starts it: one show, field by field, and what a person does after it.
 
-#![cfg(feature = "demo")]
-#![expect(clippy::unwrap_used, reason = "a helper of tests fails the test by panicking")]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -87,8 +84,35 @@ fn a_worker_is_killed_in_a_charge_and_nothing_is_lost_or_repeated() {
     );
     assert!(Path::new(shown["store"].as_str().unwrap()).is_file());
 
+    a_person_decides(dir);
+
     // The same folder again would mix two shows up.
     let again = surefoot(&["demo", "--json", "--events", "40", "--dir", dir]);
     assert_eq!((again.status.code(), again.stdout.as_slice()), (Some(1), &b""[..]));
     assert!(String::from_utf8_lossy(&again.stderr).contains("not empty"));
+}
+
+/// Types what the show says to type, and lets a worker go on, until there is nothing left to decide.
+fn a_person_decides(dir: &str) {
+    loop {
+        let table = String::from_utf8(surefoot(&["demo", "--finish", dir]).stdout).unwrap();
+        let commands: Vec<&str> = table.lines().filter(|it| it.contains(" resolve ")).collect();
+        for command in &commands {
+            // As in the shell that it was printed for.
+            let typed = Command::new("sh").args(["-c", command]).output().unwrap();
+            assert!(
+                typed.status.success(),
+                "{command}\n{}",
+                String::from_utf8_lossy(&typed.stderr)
+            );
+        }
+        if commands.is_empty() {
+            break;
+        }
+    }
+    let finished = report(&surefoot(&["demo", "--json", "--finish", dir]));
+    let get = |field| number(&finished, field);
+    assert_eq!((get("needs_attention"), get("charges_open")), (0, 0), "{finished:?}");
+    assert_eq!((get("lost"), get("repeated")), (0, 0), "{finished:?}");
+    assert_eq!(get("charges_provider"), get("charges_confirmed"));
 }

@@ -1,0 +1,9 @@
+//! The operator's use cases on the store in memory.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+
+mod authoring;
+mod health;
+mod looking;
+mod verbs;
+mod world;

@@ -41,7 +41,7 @@ pub(super) async fn worker(
 ) -> Result<Hand, DemoError> {
     let store = folder.store().display().to_string();
     let provider = provider.to_string();
-    let args = ["demo-worker", "--database", &store, "--provider", &provider];
+    let args = ["demo-worker", "--name", name, "--database", &store, "--provider", &provider];
     Ok(start(folder, name, &args).await?.0)
 }
 

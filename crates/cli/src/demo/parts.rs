@@ -31,6 +31,9 @@ pub(crate) struct WorkerArgs {
     /// Where the provider is.
     #[arg(long, value_name = "ADDRESS")]
     provider: SocketAddr,
+    /// What people see in the list of workers.
+    #[arg(long)]
+    name: String,
 }
 
 /// Answers charges until the show ends.
@@ -49,7 +52,8 @@ pub(crate) async fn worker(args: WorkerArgs) -> Result<(), DemoError> {
     let bank = Bank::at(args.provider).patience(PATIENCE);
     let module = surefoot_inventory::module(store.clone(), bank).during("the module is wrong")?;
     let kernel = Kernel::new(APP, store.clone());
-    let worker = kernel.worker(module).concurrency(SLOTS).lease(LEASE).wake_bus(store.wake_bus());
+    let worker = kernel.worker(module).name(args.name).concurrency(SLOTS).lease(LEASE);
+    let worker = worker.wake_bus(store.wake_bus());
     let running = worker.start().await.during("the worker cannot start")?;
     say("ready")?;
     parent_gone().await;

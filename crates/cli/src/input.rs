@@ -50,13 +50,13 @@ pub(crate) fn instant_of(text: &str, wall: Timestamp) -> Result<Timestamp, CliEr
     if let Ok(at) = text.parse::<Timestamp>() {
         return Ok(at);
     }
-    text.parse::<Micros>().map(|span| Timestamp::from_micros(wall.micros() - span.get())).map_err(
-        |_| CliError::Input {
+    text.parse::<Micros>()
+        .map(|span| Timestamp::from_micros(wall.micros().saturating_sub(span.get())))
+        .map_err(|_| CliError::Input {
             what: format!("`{text}`"),
             why: "write an instant like `2026-11-29T16:06:45Z`, or how long ago, like `2h`"
                 .to_owned(),
-        },
-    )
+        })
 }
 
 #[cfg(test)]

@@ -36,8 +36,19 @@ pub enum OperatorError {
         /// Which run.
         run: RunId,
     },
+    /// Nobody knows whether the verb was done. Repeating it with the same revision is safe: at most one is done.
+    #[error(
+        "nobody knows whether it was done: explain run {run} again; to repeat it with the same revision is safe"
+    )]
+    InDoubt {
+        /// Which run.
+        run: RunId,
+        /// The store's word.
+        #[source]
+        source: StoreError,
+    },
     /// The run is not where the verb needs it.
-    #[error("refused: {0}")]
+    #[error(transparent)]
     Refused(#[from] Rejection),
     /// A verb needs a reason.
     #[error("a reason is needed: it stands in the audit")]
@@ -126,6 +137,7 @@ impl OperatorError {
             Self::Conflict { .. }
             | Self::Busy { .. }
             | Self::Publish(PublishError::NotExpected { .. }) => ErrorClass::Conflict,
+            Self::InDoubt { .. } => ErrorClass::Unavailable,
             Self::NoReason | Self::NoApp | Self::ManyApps { .. } => ErrorClass::Usage,
             Self::NotFound { .. }
             | Self::Refused(_)
@@ -151,6 +163,7 @@ impl OperatorError {
             Self::NotFound { .. }
             | Self::Conflict { .. }
             | Self::Busy { .. }
+            | Self::InDoubt { .. }
             | Self::Refused(_)
             | Self::NoReason
             | Self::OutputPayload { .. }

@@ -27,6 +27,6 @@ pub use verb::{Abandon, Cancel, Reconcile, Resolve, Retry};
 pub use view::{
     ActivationView, AppHealthView, At, Done, EffectView, EffectsView, EmittedView, EventHealthView,
     EventSummary, EventView, EventsView, HealthView, MissingModuleView, Outcome, PublishedView,
-    RunView, RunsView, ShowView, SignalSentView, SignalView, SignalsView, StepView, VersionView,
-    VersionsView, WorkerHealthView, WorkflowView, WorkflowsView,
+    RunView, RunsView, ShowView, SignalSentView, SignalView, SignalsView, StepView, VerdictView,
+    VerdictsView, VersionView, VersionsView, WorkerHealthView, WorkflowView, WorkflowsView,
 };

@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 use surefoot_kernel_core::plan::Plan;
 use surefoot_kernel_core::{
-    Audit, Commit, Coverage, LoadRequest, OUTPUT_MAX_BYTES, Phase, RowInput, Run, RunId, RunState,
-    StepKey, StoreError, StoredVersion, Timestamp, Verdict, decide_row, payload,
+    Audit, Commit, Coverage, LoadRequest, OUTPUT_MAX_BYTES, Phase, RowInput, Run, RunFilter, RunId,
+    RunState, StepKey, StoreError, StoredVersion, Timestamp, Verdict, decide_row, payload,
 };
 use surefoot_language::validate_against;
 
-use crate::view::{Done, Outcome, RunView};
-use crate::{Operator, OperatorError};
+use crate::view::{Done, Outcome, RunView, VerdictView, VerdictsView};
+use crate::{ErrorClass, Operator, OperatorError};
 
 /// How often a cancel without a revision is decided anew because the run changed meanwhile.
 const CANCEL_ATTEMPTS: u32 = 10;
@@ -133,6 +133,33 @@ impl Operator {
         self.act(Act { run, seen: Some(seen), verb: "retry", why, details, input }).await
     }
 
+    /// Tries one page of failed runs again, each on the revision that it was listed with; whatever states the filter
+    /// names, only failed runs are looked at.
+    ///
+    /// # Errors
+    /// The store's. A run that is refused, or that moved meanwhile, has its reason in its verdict and holds up no
+    /// other.
+    pub async fn retry_failed(
+        &self,
+        filter: RunFilter,
+        why: &str,
+    ) -> Result<VerdictsView, OperatorError> {
+        if why.trim().is_empty() {
+            return Err(OperatorError::NoReason);
+        }
+        let page = self.runs(RunFilter { states: vec![RunState::Failed], ..filter }).await?;
+        let mut verdicts = Vec::with_capacity(page.runs.len());
+        for RunView { id: run, revision: seen, state, .. } in page.runs {
+            let verdict = match self.retry(Retry { run, seen, why: why.to_owned() }).await {
+                Ok(done) => VerdictView { run, state: done.run.state, refused: None },
+                Err(error) if error.class() == ErrorClass::Unavailable => return Err(error),
+                Err(error) => VerdictView { run, state, refused: Some(error.to_string()) },
+            };
+            verdicts.push(verdict);
+        }
+        Ok(VerdictsView { verdicts, next: page.next })
+    }
+
     /// Ends a run that needs a person, or that no live worker can take, as failed.
     ///
     /// # Errors
@@ -183,6 +210,9 @@ impl Operator {
                 Ok(committed) => return self.done(&committed.run, &act, true).await,
                 // With a revision, looking again says who was faster.
                 Err(StoreError::Conflict | StoreError::LeaseLost) => {}
+                Err(source @ StoreError::UnknownOutcome(_)) => {
+                    return Err(OperatorError::InDoubt { run: act.run, source });
+                }
                 Err(error) => return Err(error.into()),
             }
         }

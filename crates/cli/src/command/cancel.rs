@@ -23,8 +23,10 @@ pub(crate) struct CancelArgs {
 pub(crate) async fn run(cx: &Context<'_>, args: CancelArgs) -> Result<Printed, CliError> {
     let confirmation = args.verb.confirmation("cancel")?;
     let operator = cx.operator().await?;
-    cx.confirm(&operator, ("cancel", confirmation), args.of.run).await?;
-    let cancel = Cancel { run: args.of.run, seen: args.revision, why: args.verb.reason };
+    // Whoever said yes to what they were shown said it of that, and of nothing that came since.
+    let shown = cx.confirm(&operator, ("cancel", confirmation), args.of.run).await?;
+    let seen = args.revision.or(shown);
+    let cancel = Cancel { run: args.of.run, seen, why: args.verb.reason };
     let done = operator.cancel(cancel).await?;
     // Whoever wanted it canceled and finds it canceled has what they wanted.
     let is_refused = done.outcome == Outcome::AlreadyEnded && done.run.state != RunState::Canceled;

@@ -78,7 +78,7 @@ pub(crate) enum Command {
     Resolve(resolve::ResolveArgs),
     /// Have the provider asked again what became of an effect.
     Reconcile(reconcile::ReconcileArgs),
-    /// Try a failed run again.
+    /// Try a failed run again, or all failed runs.
     Retry(retry::RetryArgs),
     /// Give a run up.
     Abandon(abandon::AbandonArgs),
@@ -234,22 +234,22 @@ impl Context<'_> {
         })
     }
 
-    /// Asks before a verb, with the run's own words, unless `--yes` was given.
+    /// Asks before a verb, with the run's own words, unless `--yes` was given. Yields the revision that was shown.
     pub(crate) async fn confirm(
         &self,
         operator: &Operator,
         (name, confirmation): (&'static str, Confirmation),
         run: RunId,
-    ) -> Result<(), CliError> {
-        let what = match confirmation {
-            Confirmation::Given => String::new(),
-            Confirmation::Ask => {
-                let explanation = operator.explain(run).await?;
-                let (revision, headline) = (explanation.revision, explanation.headline);
-                format!("run {run} at revision {revision}: {headline}")
-            }
+    ) -> Result<Option<u64>, CliError> {
+        let shown = match confirmation {
+            Confirmation::Given => None,
+            Confirmation::Ask => Some(operator.explain(run).await?),
         };
-        confirmation.obtain(name, &what)
+        let what = shown.as_ref().map_or_else(String::new, |it| {
+            format!("run {run} at revision {}: {}", it.revision, it.headline)
+        });
+        confirmation.obtain(name, &what)?;
+        Ok(shown.map(|it| it.revision))
     }
 }
 

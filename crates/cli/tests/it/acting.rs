@@ -118,6 +118,39 @@ fn retry() {
 }
 
 #[test]
+fn retry_all_that_failed() {
+    let shell = Shell::published();
+    let run = shell.failed();
+    let it = ["retry", "--failed", "--workflow", "reorder", "--reason", "mended", "--yes"];
+    prints(
+        &shell,
+        &it,
+        0,
+        expect![[r#"
+        RUN                                   STATE   REFUSED
+        run_00000000000000000000000000000000  queued  -
+    "#]],
+    );
+    assert_eq!(shell.state(run), "queued");
+    prints(
+        &shell,
+        &[&it[..], &["--json"]].concat(),
+        0,
+        expect![[r#"
+        {
+          "verdicts": [],
+          "next": null
+        }
+    "#]],
+    );
+    let id = run.to_string();
+    for both in [&["--failed", &id][..], &["--failed", "--revision", "1"], &["--since", "1h"]] {
+        let did = shell.with(&[&["retry", "--reason", "x", "--yes"], both].concat());
+        assert_eq!(did.code, 2, "{both:?}: {did:?}");
+    }
+}
+
+#[test]
 fn abandon_and_reconcile() {
     let shell = Shell::published();
     let run = shell.unknown();

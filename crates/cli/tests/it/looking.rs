@@ -148,7 +148,6 @@ fn runs() {
     );
 }
 
-/// Covers behaviour 186.
 #[test]
 fn show() {
     let shell = Shell::published();
@@ -300,7 +299,6 @@ fn explain() {
     expect!["effects headline legal_actions read_at revision run state steps why_not_moving would_repeat"].assert_eq(&names.join(" "));
 }
 
-/// Covers field fault 116.
 #[test]
 fn explain_a_failure() {
     let shell = Shell::published();

@@ -16,7 +16,9 @@ pub use lists::{
     WorkflowsView,
 };
 pub(crate) use run::event_summary;
-pub use run::{Done, EventSummary, Outcome, RunView, RunsView, ShowView, StepView};
+pub use run::{
+    Done, EventSummary, Outcome, RunView, RunsView, ShowView, StepView, VerdictView, VerdictsView,
+};
 
 /// An instant: RFC 3339, UTC, microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -234,3 +234,23 @@ impl Outcome {
         }
     }
 }
+
+/// What became of each run of a page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct VerdictsView {
+    /// Newest run first.
+    pub verdicts: Vec<VerdictView>,
+    /// Where the next page begins; opaque.
+    pub next: Option<String>,
+}
+
+/// What became of one run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct VerdictView {
+    /// The run.
+    pub run: RunId,
+    /// Where it stands now.
+    pub state: RunState,
+    /// Why the verb was refused, if it was.
+    pub refused: Option<String>,
+}

@@ -46,7 +46,6 @@ async fn runs_have_the_promised_form() {
         }"#]].assert_eq(&pretty(&world.operator.runs(filter).await.unwrap()));
 }
 
-/// Covers behaviour 186.
 #[tokio::test]
 async fn a_run_shows_its_cause_and_the_effect_state_beside_each_step_state() {
     let world = World::published().await;

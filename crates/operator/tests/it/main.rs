@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 mod authoring;
+mod faults;
 mod health;
 mod looking;
 mod verbs;

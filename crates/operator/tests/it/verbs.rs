@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use surefoot_kernel_core::{
-    Answer, Code, Command, Dependency, Micros, Phase, RunId, RunState, StepKey, Verdict,
+    Answer, Code, Command, Dependency, Micros, Phase, RunFilter, RunId, RunState, StepKey, Verdict,
 };
 use surefoot_operator::{
     Abandon, Cancel, ErrorClass, OperatorError, Outcome, Reconcile, Resolve, Retry,
@@ -217,7 +217,6 @@ async fn retry_resets_the_count_of_failures_and_is_audited() {
     assert_eq!(world.row(run).await.state(), RunState::Queued);
 }
 
-/// Covers field fault 115.
 #[tokio::test]
 async fn a_retried_run_keeps_what_started_it() {
     let world = World::published().await;
@@ -228,6 +227,33 @@ async fn a_retried_run_keeps_what_started_it() {
     let after = world.operator.show(run).await.unwrap().event.unwrap();
     assert_eq!(before, after);
     assert_eq!((after.trigger.as_deref(), after.key.as_deref()), (Some("stockLow"), Some("bolt")));
+}
+
+#[tokio::test]
+async fn failed_runs_are_retried_together_with_a_verdict_each() {
+    let world = World::published().await;
+    let run = world.failed().await;
+    let filter = || RunFilter { app: Some(crate::world::app()), limit: 10, ..RunFilter::default() };
+    let blank = world.operator.retry_failed(filter(), " ").await.unwrap_err();
+    unchanged(&blank, ErrorClass::Usage);
+    let verdicts = world.operator.retry_failed(filter(), "the cause is mended").await.unwrap();
+    let listed: Vec<_> = verdicts.verdicts.iter().map(|it| (it.run, it.state)).collect();
+    assert_eq!(listed, [(run, RunState::Queued)]);
+    assert!(verdicts.verdicts[0].refused.is_none());
+    assert_eq!(world.audit().await[0].2, "the cause is mended");
+    // Nothing is failed any more.
+    let verdicts = world.operator.retry_failed(filter(), "again").await.unwrap();
+    assert!(verdicts.verdicts.is_empty());
+
+    // One that was given up with an effect that may have happened is refused, and says why.
+    let world = World::published().await;
+    let run = world.unknown().await;
+    let seen = world.revision(run).await;
+    let abandon = Abandon { run, seen, accept_unknown: true, why: "x".to_owned() };
+    world.operator.abandon(abandon).await.unwrap();
+    let verdicts = world.operator.retry_failed(filter(), "again").await.unwrap();
+    assert_eq!(verdicts.verdicts[0].state, RunState::Failed);
+    assert!(verdicts.verdicts[0].refused.as_ref().unwrap().contains("`steps.1`"));
 }
 
 #[tokio::test]

@@ -31,7 +31,6 @@ fn queued_and_new() {
     );
 }
 
-/// Covers behaviour 142.
 #[test]
 fn queued_and_no_worker_can_run_it() {
     let mut story = mail_then_pay();
@@ -288,6 +287,40 @@ fn succeeded_early() {
 }
 
 /// Covers field fault 116.
+#[test]
+fn every_state_but_success_says_why_and_what_next() {
+    let begun = |tell: &dyn Fn(&mut Story)| {
+        let mut story = mail_then_pay();
+        story.claim();
+        story.advance();
+        story.prepared("steps.0");
+        tell(&mut story);
+        story
+    };
+    let cancel = || RowInput::Cancel { actor: "ann".to_owned(), reason: "no stock".to_owned() };
+    let error = || Failure::new(crate::Code::OUTPUT_INVALID, "`/id` must be a text");
+    let refused = || Answer::OutputRefused { error: error(), evidence: "{}".to_owned() };
+    let on = || Dependency::on("job", "1");
+    for (story, code) in [
+        (mail_then_pay(), None),
+        (begun(&|_| {}), None),
+        (begun(&|story| story.answer("steps.0", failed("BUSY", true))), Some("BUSY")),
+        (begun(&|story| story.answer("steps.0", Answer::Waiting { on: on() })), None),
+        (begun(&|story| story.answer("steps.0", failed("NO", false))), Some("NO")),
+        (begun(&|story| story.answer("steps.0", refused())), Some("OUTPUT_INVALID")),
+    ] {
+        let explanation = story.explain();
+        let state = explanation.state;
+        assert!(!explanation.why_not_moving.is_empty(), "{state}");
+        assert!(!explanation.legal_actions.is_empty(), "{state}");
+        let says = |code: &str| explanation.headline.contains(&format!("{code}: "));
+        assert!(code.is_none_or(says), "{}", explanation.headline);
+    }
+    let mut story = mail_then_pay();
+    story.row(cancel());
+    assert_eq!(story.explain().headline, "Canceled: no stock");
+}
+
 #[test]
 fn failed_in_a_branch_with_code_sentence_and_next_action() {
     let branch = StepKind::If {

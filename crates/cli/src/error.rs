@@ -13,6 +13,9 @@ use crate::Exit;
 pub(crate) enum CliError {
     #[error(transparent)]
     Operator(#[from] OperatorError),
+    #[cfg(feature = "demo")]
+    #[error(transparent)]
+    Demo(#[from] crate::demo::DemoError),
     #[error("the store `{url}` cannot be used")]
     Store {
         url: String,
@@ -61,6 +64,8 @@ impl CliError {
             | Self::NotConfirmed { .. }
             | Self::Usage(_) => Exit::Usage,
             Self::Output(_) => Exit::Finding,
+            #[cfg(feature = "demo")]
+            Self::Demo(_) => Exit::Finding,
         }
     }
 

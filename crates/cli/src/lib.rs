@@ -16,6 +16,8 @@
 mod args;
 mod command;
 mod confirm;
+#[cfg(feature = "demo")]
+mod demo;
 mod error;
 mod exit;
 mod input;

@@ -15,7 +15,8 @@ pub use builder::{Claim, Gate, NotYet, WorkerBuilder};
 pub use engine::LoopHealth;
 pub use error::{AwaitError, CancelError, WorkerError};
 pub use kernel::{
-    AfterCommit, CancelOutcome, Kernel, KernelBuilder, Publication, Scoped, WorkerWaker,
+    AfterCommit, CancelOutcome, Kernel, KernelBuilder, Publication, Scoped, StepInterest,
+    WorkerWaker,
 };
 pub use system::{SystemClock, SystemIds};
 pub use worker::{Health, Running, Tick, Ticked, Worker};

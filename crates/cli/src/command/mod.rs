@@ -4,6 +4,8 @@ mod abandon;
 mod activate;
 mod cancel;
 mod check;
+#[cfg(feature = "demo")]
+mod demo;
 mod effects;
 mod emit;
 mod events;
@@ -37,6 +39,17 @@ use crate::store::{self, Need};
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Kill a worker in the middle of a payment, and see that nothing is lost and nothing repeated.
+    #[cfg(feature = "demo")]
+    Demo(crate::demo::DemoArgs),
+    /// The payment provider of a demo.
+    #[cfg(feature = "demo")]
+    #[command(hide = true)]
+    DemoProvider(crate::demo::ProviderArgs),
+    /// A worker of a demo.
+    #[cfg(feature = "demo")]
+    #[command(hide = true)]
+    DemoWorker(crate::demo::WorkerArgs),
     /// Check a workflow; diagnostics with line, column and help.
     Check(check::CheckArgs),
     /// Compile a workflow and publish it.
@@ -107,6 +120,12 @@ pub(crate) struct Context<'a> {
 pub(crate) async fn run(built_in: &BuiltIn, arguments: Arguments) -> Result<Printed, CliError> {
     let cx = Context { global: arguments.global, built_in };
     match arguments.command {
+        #[cfg(feature = "demo")]
+        Command::Demo(args) => demo::run(&cx, args).await,
+        #[cfg(feature = "demo")]
+        Command::DemoProvider(args) => demo::provider(args).await,
+        #[cfg(feature = "demo")]
+        Command::DemoWorker(args) => demo::worker(args).await,
         Command::Check(args) => check::run(&cx, &args),
         Command::Publish(args) => publish::run(&cx, args).await,
         Command::Activate(args) => activate::run(&cx, args).await,

@@ -4,6 +4,8 @@
 
 mod acting;
 mod authoring;
+#[cfg(feature = "demo")]
+mod demo;
 mod looking;
 mod refusals;
 mod shell;

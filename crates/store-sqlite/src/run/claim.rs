@@ -152,15 +152,13 @@ async fn take_over(
     read_result(conn, head.no, &mut run).await?;
     let lease =
         Lease { owner: request.session, until: now.plus(request.lease), length: request.lease };
-    // Refused where another session's claim has fenced the commit in doubt already.
-    let Ok(facts) = decide_row(&run, RowInput::TakeOver { lease }, now) else {
-        return Ok(Some(run));
-    };
-    // What has ended for good absorbs it: there is nothing to write.
-    let commit = Commit::new(&run, &facts);
-    if commit.after.generation == run.generation {
+    let input = RowInput::TakeOver { generation: request.generation, lease };
+    // Refused, or nothing to do, where nobody's commit can be in doubt any more.
+    let facts = decide_row(&run, input, now).unwrap_or_default();
+    if facts.is_empty() {
         return Ok(Some(run));
     }
+    let commit = Commit::new(&run, &facts);
     write_all(conn, &[Write::decided(head, &commit)], now).await?;
     Ok(Some(commit.after))
 }

@@ -4,7 +4,7 @@ use sqlx::{Row, SqliteConnection};
 
 use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::{
-    Invocation, JournalEntry, LoadRequest, Phase, RestoreInvalid, Run, StoreError, Stored,
+    Invocation, JournalEntry, LoadRequest, Phase, Receipt, RestoreInvalid, Run, StoreError, Stored,
     Timestamp,
 };
 
@@ -25,7 +25,8 @@ pub(crate) async fn load(
         Some(_) => None,
         None => Some(invocation(conn, no, &run).await?),
     };
-    Ok(Some(Stored { run, invocation, journal, now }))
+    let receipt = Receipt::attest(&run);
+    Ok(Some(Stored { run, invocation, journal, receipt, now }))
 }
 
 /// A run with its result.

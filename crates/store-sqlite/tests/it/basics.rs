@@ -43,7 +43,12 @@ async fn a_stale_commit_writes_nothing() {
     let stale = outcome(&run, json!(1));
     step(&world.store, &run).await.unwrap();
     assert!(matches!(world.store.run_commit(stale.clone()).await, Err(StoreError::Conflict)));
-    let request = TakeOverRequest { run: run.id, session: session(), lease: LEASE };
+    let request = TakeOverRequest {
+        run: run.id,
+        generation: run.generation,
+        session: session(),
+        lease: LEASE,
+    };
     let taken = world.store.run_take_over(request).await.unwrap().unwrap();
     assert_eq!(taken.generation, 2);
     assert!(matches!(world.store.run_commit(stale).await, Err(StoreError::LeaseLost)));

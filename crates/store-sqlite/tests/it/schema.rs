@@ -98,7 +98,6 @@ async fn a_file_that_cannot_be_opened_is_named_as_unavailable() {
     assert!(matches!(error, StoreError::Unavailable(_)), "{error:?}");
 }
 
-/// Covers field fault 161.
 #[tokio::test]
 async fn the_file_has_a_write_ahead_log() {
     let world = World::new().await;

@@ -167,6 +167,32 @@ async fn an_emit_on_an_idle_worker_starts_its_run_without_a_claim() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_worker_whose_last_claim_was_full_gets_no_run_ahead_of_those_that_wait() {
+    let world = World::new(Actions::default());
+    let publication = Publication::new("work", "steps:\n  - mail: { n: 1 }\n");
+    let worker = world.worker();
+    world.kernel.scope(SCOPE).publish(world.module.manifest(), publication).await.unwrap();
+    // It has not claimed yet, so nobody knows what waits.
+    let running = worker.start().await.unwrap();
+    let emission = world.kernel.scope(SCOPE).emit(start()).await.unwrap();
+    assert!(emission.started.is_empty());
+    world.kernel.await_run(emission.runs[0]).await.unwrap();
+    running.stop(Duration::ZERO).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_emit_for_a_version_that_another_process_published_is_claimed_at_once() {
+    let world = World::new(Actions::default());
+    let running = idle(&world).await;
+    world.publish("booked", vec![act("book", n(1))]).await;
+    let began = Instant::now();
+    let run = world.emit("booked").await;
+    world.kernel.await_run(run).await.unwrap();
+    assert!(began.elapsed() < Duration::from_millis(500), "{:?}", began.elapsed());
+    running.stop(Duration::ZERO).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn no_more_runs_are_started_than_there_are_slots_and_slots_come_back() {
     let gate = Arc::new(Notify::new());
     let held = gate.clone();

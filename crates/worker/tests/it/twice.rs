@@ -73,6 +73,49 @@ async fn a_process_that_claims_its_own_lapsed_run_waits_for_the_body_that_still_
     running.stop(Duration::ZERO).await;
 }
 
+/// Covers field fault 17.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_body_that_blocks_its_thread_past_its_lease_is_not_joined_by_a_second_one() {
+    let inside = Arc::new(AtomicUsize::new(0));
+    let gate = Arc::new((std::sync::Mutex::new(false), std::sync::Condvar::new()));
+    let (now, opened) = (inside.clone(), gate.clone());
+    let world = World::new(Actions::default().mail(move |_, config| {
+        let (now, opened) = (now.clone(), opened.clone());
+        async move {
+            assert_eq!(now.fetch_add(1, Ordering::SeqCst), 0, "two bodies at once");
+            let open = opened.0.lock().unwrap();
+            drop(opened.1.wait_while(open, |open| !*open).unwrap());
+            now.fetch_sub(1, Ordering::SeqCst);
+            Ok(config)
+        }
+    }));
+    let run = world.start(vec![act("mail", n(1))]).await;
+    // The clock of store and process is moved by hand; leases pass at once.
+    let store = world.store.fork();
+    store.on(|op| match op {
+        Op::Renew(_) => Verdict::Fail(unavailable()),
+        _ => Verdict::Go,
+    });
+    let clock = world.store.inner.clock().clone();
+    let kernel = surefoot_worker::Kernel::builder(crate::world::APP, store).clock(clock.clone());
+    let worker = kernel.build().worker(world.module.clone());
+    let running = worker.scan_every(Duration::from_millis(10)).start().await.unwrap();
+    until("the body runs", || inside.load(Ordering::SeqCst) == 1).await;
+    clock.advance(surefoot_kernel_core::Micros::from_secs(130));
+    until("it is claimed again", || running.health().busy == 2).await;
+    assert_eq!(world.run(run).await.generation, 2);
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+        assert_eq!(inside.load(Ordering::SeqCst), 1);
+    }
+    *gate.0.lock().unwrap() = true;
+    gate.1.notify_all();
+    let ended = world.kernel.await_run(run).await.unwrap();
+    assert_eq!((ended.state(), ended.attempt), (RunState::Succeeded, 2));
+    assert_eq!(world.log().count("mail.run"), 2);
+    running.stop(Duration::from_secs(1)).await;
+}
+
 /// Covers field fault 19.
 #[tokio::test(start_paused = true)]
 async fn one_event_is_one_run_and_one_body_whoever_dispatches() {

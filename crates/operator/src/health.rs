@@ -166,10 +166,9 @@ fn red(
     }
     for module in missing.iter().filter(|it| is_long(it.oldest_due_ms, RUN_DUE_RED_AFTER)) {
         red.push(format!(
-            "no live worker can run what {} for: module `{}`, lacking {}",
+            "{}, and no live worker offers {}",
             runs(module.due_runs, "is due", "are due"),
-            module.module,
-            module.lacks.join(", ")
+            wanted(module)
         ));
     }
     let is_missing = |hash: &str| missing.iter().any(|module| module.footprint == hash);
@@ -194,14 +193,19 @@ fn red(
     red
 }
 
+/// What workers lack: the whole module, or parts of it.
+fn wanted(module: &MissingModuleView) -> String {
+    let whole = format!("module `{}`", module.module);
+    if module.lacks.iter().all(|part| *part == whole) {
+        return whole;
+    }
+    format!("{} of {whole}", module.lacks.join(", "))
+}
+
 fn notes(numbers: &AppHealth, missing: &[MissingModuleView], skew: Option<i64>) -> Vec<String> {
     let mut notes = Vec::new();
     for module in missing.iter().filter(|it| !is_long(it.oldest_due_ms, RUN_DUE_RED_AFTER)) {
-        notes.push(format!(
-            "no live worker offers what open runs need of module `{}`: {}",
-            module.module,
-            module.lacks.join(", ")
-        ));
+        notes.push(format!("open runs need what no live worker offers: {}", wanted(module)));
     }
     if numbers.exhausted > 0 {
         notes.push(format!("{} with RETRY_EXHAUSTED", runs(numbers.exhausted, "failed", "failed")));

@@ -180,3 +180,21 @@ fn a_long_run_is_cut_and_says_so() {
     let listed: u64 = explanation.effects.not_started.iter().map(|note| note.count).sum();
     assert_eq!(listed, 1_200);
 }
+
+/// Covers behaviour 118.
+#[test]
+fn what_failed_inside_failed_everything_around_it_with_the_same_error() {
+    let condition = crate::expr::Expr::Literal(json!(true));
+    let inner = step(StepKind::If { condition, then: vec![action("mail")], otherwise: None });
+    let mut story = Story::of(plan(vec![each(2, vec![inner])]));
+    story.claim();
+    story.advance();
+    story.prepared("steps.0.do.0.then.0#0");
+    story.answer("steps.0.do.0.then.0#0", failed("MAIL_REFUSED", false));
+    let shown = story.explain().steps;
+    for key in ["steps.0", "steps.0.do.0#0", "steps.0.do.0.then.0#0"] {
+        let step = shown.iter().find(|step| step.key.as_str() == key).unwrap();
+        assert_eq!(step.state, crate::StepState::Failed, "{key}");
+        assert_eq!(step.error.as_ref().unwrap().code.as_str(), "MAIL_REFUSED", "{key}");
+    }
+}

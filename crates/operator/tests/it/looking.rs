@@ -282,6 +282,7 @@ async fn the_app_is_found_out_where_there_is_one() {
 }
 
 /// A store that is mended by hand can hold anything: it is said, and nothing panics.
+/// Covers field fault 102.
 #[tokio::test]
 async fn every_view_is_an_object_with_text_ids() {
     let world = World::published().await;

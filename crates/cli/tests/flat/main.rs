@@ -4,6 +4,8 @@
 //! What a worker reads of the journal is allocated, so bytes read are in the second number. CPU time is printed and not
 //! judged: on a shared machine, seconds say nothing.
 
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+
 use std::alloc::System;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -57,7 +59,7 @@ impl Counters {
     fn step(&self) {
         let mut steps = self.steps.lock().unwrap();
         *steps += 1;
-        if *steps % WINDOW == 0 {
+        if steps.is_multiple_of(WINDOW) {
             let stats = ALLOCATIONS.stats();
             let calls = Method::ALL.iter().map(|method| self.plan.count(*method)).sum::<u64>();
             self.looks.lock().unwrap().push(Look {

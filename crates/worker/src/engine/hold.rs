@@ -43,8 +43,8 @@ struct State {
 struct Hook {
     token: CancelSource,
     heeds_cancel: bool,
-    /// When its time is over for good: timeout and grace.
-    over_at: Option<Micros>,
+    /// When its time is up: the step's timeout.
+    limit: Option<Micros>,
     fired_at: Option<Micros>,
 }
 
@@ -60,12 +60,17 @@ pub(crate) enum Pulse {
 }
 
 impl Hold {
-    pub(crate) fn new(run: RunId, generation: u64, ends: Micros, clock: Arc<dyn Clock>) -> Self {
-        let heard = clock.monotonic();
+    /// `asked` is when the claim was asked for that brought the lease.
+    pub(crate) fn new(
+        run: RunId,
+        generation: u64,
+        (asked, ends): (Micros, Micros),
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         let state = State {
             generation,
             ends,
-            heard,
+            heard: asked,
             lost: false,
             ending: false,
             canceled: false,
@@ -154,6 +159,22 @@ impl Hold {
         }
     }
 
+    /// When the running hook's token is to be fired for its timeout, if it has not been.
+    pub(crate) fn hook_limit(&self) -> Option<Micros> {
+        let state = self.state();
+        state.hook.as_ref().filter(|hook| hook.fired_at.is_none())?.limit
+    }
+
+    /// Fires the token of a hook whose time is up. Its driver does the same, unless the hook blocks its thread.
+    pub(crate) fn fire_if_up(&self) {
+        let now = self.clock.monotonic();
+        if let Some(hook) = &mut self.state().hook
+            && hook.limit.is_some_and(|limit| limit <= now)
+        {
+            hook.fire(now);
+        }
+    }
+
     /// Another generation holds the run.
     pub(crate) fn lose(&self, generation: u64) {
         let now = self.clock.monotonic();
@@ -213,7 +234,7 @@ impl Hold {
         let token = CancelSource::default();
         let observer = token.observer();
         let mut state = self.state();
-        state.hook = Some(Hook { token, heeds_cancel, over_at: None, fired_at: None });
+        state.hook = Some(Hook { token, heeds_cancel, limit: None, fired_at: None });
         state.fire_what_is_due(now);
         drop(state);
         HookGuard { hold: self.clone(), token: observer }
@@ -224,8 +245,8 @@ impl Hold {
         let now = self.clock.monotonic();
         let state = self.state();
         state.hook.as_ref().is_some_and(|hook| {
-            let after_token = hook.fired_at.map(|at| plus(at, HOOK_GRACE));
-            [hook.over_at, after_token].into_iter().flatten().any(|limit| limit < now)
+            let told = [hook.limit, hook.fired_at].into_iter().flatten().min();
+            told.is_some_and(|at| plus(at, HOOK_GRACE) < now)
         })
     }
 
@@ -280,10 +301,10 @@ impl HookGuard {
         self.token.clone()
     }
 
-    /// When the hook's time will be over for good.
-    pub(crate) fn over_at(&self, over_at: Micros) {
+    /// When the hook's time will be up.
+    pub(crate) fn limit(&self, at: Micros) {
         if let Some(hook) = &mut self.hold.state().hook {
-            hook.over_at = Some(over_at);
+            hook.limit = Some(at);
         }
     }
 

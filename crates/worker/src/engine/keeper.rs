@@ -120,28 +120,32 @@ async fn renew_once(store: &dyn Renew, shift: &Shift, lease: Micros) -> Result<(
     Ok(())
 }
 
-/// Tokens fire while a tenth of the lease is left: the action hears of it before another worker can begin.
+/// Fires tokens: while a tenth of a lease is left, so that the action hears of it before another worker can begin;
+/// and when a step's time is up, for hooks that block the thread on which their driver would do it.
 async fn fire_in_time(shift: &Shift, lease: Micros) {
     let margin = part(lease, 10);
     loop {
         let now = shift.now();
-        let fires = |hold: &Arc<Hold>| minus(hold.ends(), margin);
-        let holds = shift.holds();
-        let (due, later): (Vec<_>, Vec<_>) =
-            holds.iter().filter(|hold| !hold.is_lost()).partition(|hold| fires(hold) <= now);
-        for hold in due {
-            tracing::debug!(run = %hold.run(), "the lease ends soon and was not renewed");
-            hold.end_soon();
-        }
-        match later.into_iter().map(fires).min() {
-            Some(next) => {
-                let wait = Duration::from(minus(next, now));
-                tokio::select! {
-                    () = tokio::time::sleep(wait) => {}
-                    () = shift.leases_changed.notified() => {}
-                }
+        let mut next: Option<Micros> = None;
+        for hold in shift.holds().into_iter().filter(|hold| !hold.is_lost()) {
+            let ends_soon = minus(hold.ends(), margin);
+            if ends_soon <= now {
+                tracing::debug!(run = %hold.run(), "the lease ends soon and was not renewed");
+                hold.end_soon();
             }
-            None => shift.leases_changed.notified().await,
+            hold.fire_if_up();
+            let later = [Some(ends_soon), hold.hook_limit()].into_iter().flatten();
+            next = next.into_iter().chain(later.filter(|at| *at > now)).min();
+        }
+        let wait = async {
+            match next {
+                Some(next) => tokio::time::sleep(minus(next, now).into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = wait => {}
+            () = shift.leases_changed.notified() => {}
         }
     }
 }

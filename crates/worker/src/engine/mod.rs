@@ -175,11 +175,11 @@ impl<S: TxStore> Engine<S> {
         mut slots: OwnedSemaphorePermit,
         asked: Micros,
     ) -> Vec<Launched<S>> {
-        let ends = plus(asked, self.settings.lease);
+        let lease = (asked, plus(asked, self.settings.lease));
         let launched = runs.into_iter().map(|run| Launched {
             engine: self.clone(),
             shift: shift.clone(),
-            guard: shift.hold(run.id, run.generation, ends),
+            guard: shift.hold(run.id, run.generation, lease),
             // A claim that was lost and found again may bring more runs than there are slots: none is left alone.
             slot: slots.split(1),
             run,

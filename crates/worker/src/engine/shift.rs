@@ -138,8 +138,13 @@ impl Shift {
     }
 
     /// Holds a run that was claimed, or started eagerly.
-    pub(crate) fn hold(self: &Arc<Self>, run: RunId, generation: u64, ends: Micros) -> HoldGuard {
-        let hold = Arc::new(Hold::new(run, generation, ends, self.clock.clone()));
+    pub(crate) fn hold(
+        self: &Arc<Self>,
+        run: RunId,
+        generation: u64,
+        lease: (Micros, Micros),
+    ) -> HoldGuard {
+        let hold = Arc::new(Hold::new(run, generation, lease, self.clock.clone()));
         if self.phase() >= Phase::HandingOver {
             hold.stop();
         }

@@ -78,10 +78,13 @@ pub(crate) fn unknown() -> StoreError {
 }
 
 type Fault = Box<dyn FnMut(&Op<'_>) -> Verdict + Send>;
+type Tamper<T> = Box<dyn FnMut(&mut T) + Send>;
 
 #[derive(Default)]
 struct Faults {
     fault: Option<Fault>,
+    bad_run: Option<Tamper<Stored>>,
+    bad_plan: Option<Tamper<StoredVersion>>,
     counts: BTreeMap<&'static str, usize>,
 }
 
@@ -110,7 +113,18 @@ impl TestStore {
     }
 
     pub(crate) fn heal(&self) {
-        self.faults.lock().unwrap().fault = None;
+        let mut faults = self.faults.lock().unwrap();
+        (faults.fault, faults.bad_run, faults.bad_plan) = (None, None, None);
+    }
+
+    /// Stored runs come back like this from now on.
+    pub(crate) fn corrupt_run(&self, tamper: impl FnMut(&mut Stored) + Send + 'static) {
+        self.faults.lock().unwrap().bad_run = Some(Box::new(tamper));
+    }
+
+    /// Stored plans come back like this from now on.
+    pub(crate) fn corrupt_plan(&self, tamper: impl FnMut(&mut StoredVersion) + Send + 'static) {
+        self.faults.lock().unwrap().bad_plan = Some(Box::new(tamper));
     }
 
     /// How often something was asked through this handle.
@@ -172,7 +186,13 @@ impl RunStore for TestStore {
         self.ask(op, self.inner.run_claim(request.clone())).await
     }
     async fn run_load(&self, request: LoadRequest) -> Result<Option<Stored>, StoreError> {
-        self.ask(Op::Load(request.run), self.inner.run_load(request)).await
+        let mut stored = self.ask(Op::Load(request.run), self.inner.run_load(request)).await?;
+        if let (Some(stored), Some(tamper)) =
+            (&mut stored, &mut self.faults.lock().unwrap().bad_run)
+        {
+            tamper(stored);
+        }
+        Ok(stored)
     }
     async fn run_commit(&self, commit: Commit) -> Result<Committed, StoreError> {
         let op = Op::Commit(&commit);
@@ -243,7 +263,13 @@ impl PlanStore for TestStore {
         self.inner.version_activate(activate).await
     }
     async fn version_load(&self, version: VersionId) -> Result<Option<StoredVersion>, StoreError> {
-        self.ask(Op::Version, self.inner.version_load(version)).await
+        let mut stored = self.ask(Op::Version, self.inner.version_load(version)).await?;
+        if let (Some(stored), Some(tamper)) =
+            (&mut stored, &mut self.faults.lock().unwrap().bad_plan)
+        {
+            tamper(stored);
+        }
+        Ok(stored)
     }
     async fn workflow_list(
         &self,

@@ -40,7 +40,10 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(actions: Actions) -> Self {
-        let store = TestStore::new();
+        Self::on(TestStore::new(), actions)
+    }
+
+    pub(crate) fn on(store: TestStore, actions: Actions) -> Self {
         let ids = SeqIds::new();
         let kernel = kernel(&store, APP, &ids);
         let module = actions.module();
@@ -143,6 +146,14 @@ impl World {
             Phase::NeedsAttention(Attention { error, .. }) => error,
             other => panic!("no error: {other:?}"),
         }
+    }
+
+    /// What an operator or a store does to a row.
+    pub(crate) async fn act_on(&self, run: RunId, input: RowInput) -> Result<(), Rejection> {
+        let row = self.run(run).await;
+        let facts = decide_row(&row, input, self.store.inner.clock().now())?;
+        self.store.inner.run_commit(Commit::new(&row, &facts)).await.unwrap();
+        Ok(())
     }
 
     /// Ticks a worker until the run has ended or needs attention, letting virtual time pass.

@@ -41,7 +41,8 @@ impl<S: TxStore> Driver<S> {
     ) -> Result<Heard<T>, Left> {
         let time_is_up = limit.map(|limit| plus(self.shift.now(), limit));
         if let Some(at) = time_is_up {
-            guard.over_at(plus(at, HOOK_GRACE));
+            guard.limit(at);
+            self.shift.leases_changed.notify_one();
         }
         let mut late = false;
         let mut drop_at: Option<Micros> = None;

@@ -1,9 +1,7 @@
 //! A store that fails when a script says so.
 
-use std::collections::BTreeMap;
 use std::error::Error;
-use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use surefoot_kernel_core::plan::Footprint;
@@ -13,195 +11,11 @@ use surefoot_kernel_core::{
     LoadRequest, OperatorStore, Page, PlanStore, Publish, PublishError, Published, Recovered,
     RenewRequest, Renewed, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan, Scope,
     SendSignal, SessionReport, SessionRow, SignalError, SignalRow, SignalSent, Stamp, StoreError,
-    Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, WorkflowKey,
-    WorkflowRow,
+    Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, Work,
+    WorkflowKey, WorkflowRow,
 };
 
-macro_rules! methods {
-    ($($variant:ident = $name:literal $kind:ident),* $(,)?) => {
-        /// A method of a store's ports.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Method {
-            $(#[doc = concat!("`", $name, "`")] $variant,)*
-        }
-
-        impl Method {
-            /// Every method.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
-
-            /// As the port calls it.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $name,)* }
-            }
-
-            /// Whether it changes what is stored.
-            #[must_use]
-            pub const fn is_write(self) -> bool {
-                match self { $(Self::$variant => methods!(@$kind),)* }
-            }
-        }
-    };
-    (@write) => { true };
-    (@read) => { false };
-}
-
-methods! {
-    StoreNow = "store_now" read,
-    RunClaim = "run_claim" write,
-    RunLoad = "run_load" read,
-    RunCommit = "run_commit" write,
-    RunTakeOver = "run_take_over" write,
-    LeaseRenew = "lease_renew" write,
-    RunRecover = "run_recover" write,
-    FootprintList = "footprint_list" read,
-    SessionReport = "session_report" write,
-    EventEmit = "event_emit" write,
-    EventDispatch = "event_dispatch" write,
-    SignalSend = "signal_send" write,
-    VersionPublish = "version_publish" write,
-    VersionActivate = "version_activate" write,
-    VersionLoad = "version_load" read,
-    WorkflowList = "workflow_list" read,
-    VersionList = "version_list" read,
-    AppList = "app_list" read,
-    RunList = "run_list" read,
-    RunDetail = "run_detail" read,
-    EffectList = "effect_list" read,
-    EventList = "event_list" read,
-    SignalList = "signal_list" read,
-    SessionList = "session_list" read,
-    AppHealth = "app_health" read,
-    AuditList = "audit_list" read,
-    Begin = "begin" read,
-    Commit = "commit" write,
-    EventEmitIn = "event_emit_in" read,
-    VersionPublishIn = "version_publish_in" read,
-    SignalSendIn = "signal_send_in" read,
-    RunTransact = "run_transact" write,
-    FenceHold = "fence_hold" read,
-}
-
-/// What goes wrong with one call. None of them panics.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
-    /// The store cannot be reached: nothing happened, and the caller knows it.
-    Unavailable,
-    /// The database refused the transaction: nothing happened.
-    Refused,
-    /// Nothing happened, and the caller does not know (reads: the store cannot be reached).
-    LostRequest,
-    /// It happened, and the caller does not know (reads: the store cannot be reached).
-    LostAnswer,
-    /// The process dies before the call: nothing happens any more on this handle.
-    DiesBefore,
-    /// The process dies after the call: it happened, and nothing happens any more on this handle.
-    DiesAfter,
-}
-
-/// Which calls go wrong. Clones are the same plan.
-#[derive(Debug, Clone, Default)]
-pub struct FaultPlan(Arc<Mutex<Script>>);
-
-#[derive(Debug, Default)]
-struct Script {
-    faults: BTreeMap<(Method, u64), Fault>,
-    every: BTreeMap<Method, Fault>,
-    calls: Vec<Method>,
-    counts: BTreeMap<Method, u64>,
-    is_dead: bool,
-}
-
-impl FaultPlan {
-    /// Nothing goes wrong.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Has the `nth` call of a method go wrong, from 1, counted from the start.
-    pub fn at(&self, method: Method, nth: u64, fault: Fault) {
-        self.script().faults.insert((method, nth), fault);
-    }
-
-    /// Has each call of a method go wrong from now on; `None` ends that.
-    pub fn every(&self, method: Method, fault: Option<Fault>) {
-        let mut script = self.script();
-        match fault {
-            Some(fault) => script.every.insert(method, fault),
-            None => script.every.remove(&method),
-        };
-    }
-
-    /// How often a method was called.
-    #[must_use]
-    pub fn count(&self, method: Method) -> u64 {
-        self.script().counts.get(&method).copied().unwrap_or_default()
-    }
-
-    /// All calls, in order.
-    #[must_use]
-    pub fn calls(&self) -> Vec<Method> {
-        self.script().calls.clone()
-    }
-
-    /// Whether the process has died.
-    #[must_use]
-    pub fn is_dead(&self) -> bool {
-        self.script().is_dead
-    }
-
-    /// Starts the process anew.
-    pub fn revive(&self) {
-        self.script().is_dead = false;
-    }
-
-    fn script(&self) -> MutexGuard<'_, Script> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Counts a call, and says what goes wrong with it.
-    fn called(&self, method: Method) -> Option<Fault> {
-        let mut script = self.script();
-        if script.is_dead {
-            return Some(Fault::Unavailable);
-        }
-        script.calls.push(method);
-        let count = script.counts.entry(method).or_default();
-        *count += 1;
-        let nth = *count;
-        let fault = script.faults.get(&(method, nth)).or(script.every.get(&method)).copied();
-        script.is_dead = matches!(fault, Some(Fault::DiesBefore | Fault::DiesAfter));
-        fault
-    }
-
-    async fn through<T, E: From<StoreError>>(
-        &self,
-        method: Method,
-        call: impl Future<Output = Result<T, E>> + Send,
-    ) -> Result<T, E> {
-        let Some(fault) = self.called(method) else { return call.await };
-        if matches!(fault, Fault::LostAnswer | Fault::DiesAfter) {
-            call.await?;
-        }
-        Err(error(fault, method).into())
-    }
-}
-
-fn error(fault: Fault, method: Method) -> StoreError {
-    let source = |what: &str| format!("{what} at `{}`, by a test", method.as_str()).into();
-    match fault {
-        Fault::Refused => StoreError::TransactionConflict(source("a refusal")),
-        Fault::LostRequest | Fault::LostAnswer if method.is_write() => {
-            StoreError::UnknownOutcome(source("a lost answer"))
-        }
-        Fault::Unavailable
-        | Fault::LostRequest
-        | Fault::LostAnswer
-        | Fault::DiesBefore
-        | Fault::DiesAfter => StoreError::Unavailable(source("a lost connection")),
-    }
-}
+use crate::fault::{FaultPlan, Method};
 
 /// A store behind a plan of faults. It counts calls.
 #[derive(Debug, Clone)]
@@ -242,15 +56,23 @@ impl<S: TxStore> RunStore for FaultyStore<S> {
     }
 
     async fn run_load(&self, request: LoadRequest) -> Result<Option<Stored>, StoreError> {
-        self.plan.through(Method::RunLoad, self.inner.run_load(request)).await
+        let stored = self.plan.through(Method::RunLoad, self.inner.run_load(request)).await?;
+        for late in self.plan.late() {
+            // Nobody waits for this answer any more.
+            let _ = self.inner.run_commit(late).await;
+        }
+        Ok(stored)
     }
 
     async fn run_commit(&self, commit: Commit) -> Result<Committed, StoreError> {
-        self.plan.through(Method::RunCommit, self.inner.run_commit(commit)).await
+        self.plan.commit_through(commit.clone(), self.inner.run_commit(commit)).await
     }
 
     async fn run_take_over(&self, request: TakeOverRequest) -> Result<Option<Run>, StoreError> {
-        self.plan.through(Method::RunTakeOver, self.inner.run_take_over(request)).await
+        let taken =
+            self.plan.through(Method::RunTakeOver, self.inner.run_take_over(request)).await?;
+        self.plan.took_over();
+        Ok(taken)
     }
 
     async fn lease_renew(
@@ -402,12 +224,17 @@ impl<S: TxStore> TxStore for FaultyStore<S> {
         before: Stamp,
         work: &mut dyn TxWork<Self::Tx>,
     ) -> Result<Option<Committed>, StoreError> {
-        self.plan.through(Method::RunTransact, self.inner.run_transact(before, work)).await
+        let mut work = FaultyWork { inner: work, plan: &self.plan, failed: None };
+        let transacting = async {
+            let done = self.inner.run_transact(before, &mut work).await;
+            work.failed.map_or(done, Err)
+        };
+        self.plan.through(Method::RunTransact, transacting).await
     }
 
     fn fence(&self, run: RunId, generation: u64) -> Arc<dyn Fence<Self::Tx>> {
         let inner = self.inner.fence(run, generation);
-        Arc::new(FaultyFence { inner, plan: self.plan.clone() })
+        Arc::new(FaultyFence { inner, generation, plan: self.plan.clone() })
     }
 
     fn is_transaction_conflict(&self, error: &(dyn Error + 'static)) -> bool {
@@ -415,14 +242,43 @@ impl<S: TxStore> TxStore for FaultyStore<S> {
     }
 }
 
+/// The work of a transaction, with one more call at its end: when all is done and nothing is committed.
+struct FaultyWork<'w, Tx> {
+    inner: &'w mut dyn TxWork<Tx>,
+    plan: &'w FaultPlan,
+    failed: Option<StoreError>,
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl<Tx: Send> TxWork<Tx> for FaultyWork<'_, Tx> {
+    fn work<'a>(&'a mut self, tx: &'a mut Tx, run: Run, now: Timestamp) -> BoxFuture<'a, Work> {
+        Box::pin(async move {
+            let work = self.inner.work(tx, run, now).await;
+            let nothing = std::future::ready(Ok::<_, StoreError>(()));
+            match self.plan.through(Method::TransactCommit, nothing).await {
+                Ok(()) => work,
+                Err(error) => {
+                    self.failed = Some(error);
+                    Work::Rollback
+                }
+            }
+        })
+    }
+}
+
 struct FaultyFence<Tx> {
     inner: Arc<dyn Fence<Tx>>,
+    generation: u64,
     plan: FaultPlan,
 }
 
 #[deny(clippy::missing_trait_methods)]
 impl<Tx: Send> Fence<Tx> for FaultyFence<Tx> {
     fn hold<'a>(&'a self, tx: &'a mut Tx) -> BoxFuture<'a, Result<(), FenceError>> {
-        Box::pin(self.plan.through(Method::FenceHold, self.inner.hold(tx)))
+        Box::pin(async move {
+            self.plan.through(Method::FenceHold, self.inner.hold(tx)).await?;
+            self.plan.held(self.generation);
+            Ok(())
+        })
     }
 }

@@ -33,7 +33,7 @@ const ROWS: &[Row] = &[
     Row { name: STORE_SQLITE, uses: &[CORE], tests: &[TESTKIT] },
     Row { name: WORKER, uses: &[CORE, LANGUAGE], tests: &[TESTKIT] },
     Row { name: OPERATOR, uses: &[CORE, LANGUAGE], tests: &[TESTKIT] },
-    Row { name: TESTKIT, uses: &[CORE, LANGUAGE, WORKER], tests: &[] },
+    Row { name: TESTKIT, uses: &[CORE, LANGUAGE, WORKER], tests: &[STORE_SQLITE] },
     Row {
         name: "surefoot-cli",
         uses: &[CORE, LANGUAGE, STORE_SQLITE, WORKER, OPERATOR, TESTKIT, FACADE, INVENTORY],

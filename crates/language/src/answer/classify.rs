@@ -126,6 +126,22 @@ impl Classifiers {
     }
 }
 
+/// Whether the store's own word, wherever it stands in the chain, is that it may go better another time.
+pub(super) fn may_go_better(error: &(dyn StdError + 'static)) -> bool {
+    let is_transient = |store: &StoreError| {
+        matches!(
+            store,
+            StoreError::Unavailable(_)
+                | StoreError::UnknownOutcome(_)
+                | StoreError::TransactionConflict(_)
+                | StoreError::TransactionTimeout { .. }
+                | StoreError::FenceHeld
+        )
+    };
+    // A fence shows the store's error both as itself and as its cause.
+    chain(error).any(|link| link.downcast_ref::<StoreError>().is_some_and(is_transient))
+}
+
 impl fmt::Debug for Classifiers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Classifiers({})", self.0.len())

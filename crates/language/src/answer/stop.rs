@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use surefoot_kernel_core::{Code, Dependency, Micros, Source};
 
-use super::classify::{Classified, Classifiers, Halt, describe};
+use super::classify::{Classified, Classifiers, Halt, describe, may_go_better};
 use super::question::StopsByQuestionMark;
 
 /// Why a pure, transactional or idempotent step has no output now.
@@ -199,7 +199,11 @@ impl Stop {
 impl Thrown {
     fn classified(self, classifiers: &Classifiers) -> Failure {
         let found = classifiers.classify(&*self.source);
-        let found = found.unwrap_or_else(|| Classified::fail(Code::ACTION_ERROR));
+        // The application's own transactions fail like the kernel's: that the store is away is no reason to give up.
+        let found = found.unwrap_or_else(|| match may_go_better(&*self.source) {
+            true => Classified::retry(Code::ACTION_ERROR),
+            false => Classified::fail(Code::ACTION_ERROR),
+        });
         Failure {
             code: found.code,
             message: self.message,

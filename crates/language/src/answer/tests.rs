@@ -207,3 +207,14 @@ fn texts_of_causes_are_joined_and_not_repeated() {
     struct Outer(#[source] StockError);
     assert_eq!(describe(&Outer(StockError::Locked)), "outer: the shelf is locked");
 }
+
+#[test]
+fn a_store_that_is_away_for_a_moment_is_worth_another_try() {
+    let away = || StoreError::Unavailable("connection refused".into());
+    let by_fence = brief(Stop::from(FenceError::from(away())));
+    assert!(by_fence.starts_with("ACTION_ERROR") && by_fence.contains(" true "), "{by_fence}");
+    let by_commit = brief(Stop::from(StoreError::UnknownOutcome("reset".into())));
+    assert!(by_commit.contains(" true "), "{by_commit}");
+    let refused = brief(Stop::from(StoreError::Refused("too large".into())));
+    assert!(refused.contains(" false "), "{refused}");
+}

@@ -4,6 +4,8 @@
 
 mod faulty;
 mod list;
+mod matrix;
+mod sqlite;
 mod wrong;
 
 surefoot_testkit::store_suite!(memory, surefoot_testkit::MemoryFactory);

@@ -2,8 +2,8 @@
 
 use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -12,7 +12,7 @@ use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
     Activate, App, AppHealth, AuditRow, BoxFuture, ClaimRequest, Commit, Committed, Dispatched,
     EffectRow, Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Fence, FenceError,
-    LoadRequest, Micros, OperatorStore, Page, PlanStore, Publish, PublishError, Published,
+    LoadRequest, Micros, OperatorStore, Page, PlanStore, Publish, PublishError, Published, Receipt,
     Recovered, RenewRequest, Renewed, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan,
     Scope, SendSignal, SessionReport, SessionRow, SignalError, SignalRow, SignalSent, Stamp,
     StoreError, Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId,
@@ -26,7 +26,7 @@ use surefoot_testkit::{MemoryFactory, MemoryStore, MemoryTx, OpenMemoryTx};
 
 /// What is wrong with a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Flaw {
+pub(crate) enum Flaw {
     None,
     /// Commits whoever asks, on whatever it was decided.
     CommitsBlindly,
@@ -60,12 +60,16 @@ enum Flaw {
     IgnoresLimits,
     /// Leaves out audit rows.
     AuditsNobody,
+    /// Says that the mark of an ambiguous call is durable, and writes it with the next commit.
+    DelaysMarks,
 }
 
 #[derive(Debug, Clone)]
-struct Wrong {
+pub(crate) struct Wrong {
     inner: MemoryStore,
     flaw: Flaw,
+    /// What this process has not written yet.
+    delayed: Arc<Mutex<Option<Commit>>>,
 }
 
 impl Wrong {
@@ -98,6 +102,16 @@ impl RunStore for Wrong {
                 self.inner.run_load(LoadRequest { run: commit.before.run, after: None }).await?
         {
             commit.before = row.run.stamp();
+        }
+        let facts = commit.journal.as_ref().map_or("", |journal| &journal.facts);
+        if self.has(Flaw::DelaysMarks) && facts.contains("call_marked") {
+            let (run, receipt) = (commit.after.clone(), Receipt::attest(&commit.after));
+            *self.delayed.lock().unwrap() = Some(commit);
+            return Ok(Committed { run, receipt, now: self.inner.store_now().await? });
+        }
+        let delayed = self.delayed.lock().unwrap().take();
+        if let Some(delayed) = delayed {
+            self.inner.run_commit(delayed).await?;
         }
         if self.has(Flaw::LosesFacts) {
             commit.journal = None;
@@ -342,7 +356,7 @@ impl Fence<MemoryTx> for Open {
 
 /// Makes stores with one flaw: the number is its place in the list of flaws.
 #[derive(Debug)]
-struct WrongFactory<const FLAW: u8>(MemoryFactory);
+pub(crate) struct WrongFactory<const FLAW: u8>(MemoryFactory);
 
 impl<const FLAW: u8> StoreFactory for WrongFactory<FLAW> {
     type Store = Wrong;
@@ -352,7 +366,11 @@ impl<const FLAW: u8> StoreFactory for WrongFactory<FLAW> {
     }
 
     async fn open(&self) -> Wrong {
-        Wrong { inner: self.0.open().await, flaw: FLAWS[usize::from(FLAW)] }
+        Wrong {
+            inner: self.0.open().await,
+            flaw: FLAWS[usize::from(FLAW)],
+            delayed: Arc::default(),
+        }
     }
 
     async fn pass_time(&self, span: Micros) {
@@ -376,7 +394,7 @@ impl<const FLAW: u8> StoreFactory for WrongFactory<FLAW> {
     }
 }
 
-const FLAWS: [Flaw; 17] = [
+pub(crate) const FLAWS: [Flaw; 18] = [
     Flaw::None,
     Flaw::CommitsBlindly,
     Flaw::RenewsInWordsOnly,
@@ -394,6 +412,7 @@ const FLAWS: [Flaw; 17] = [
     Flaw::StopsRecovery,
     Flaw::IgnoresLimits,
     Flaw::AuditsNobody,
+    Flaw::DelaysMarks,
 ];
 
 /// Whether a rule holds for a store with a flaw.

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use surefoot_kernel_core::{ClaimRequest, Micros, Mode, Run, StoreError, TxStore};
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::pace::plus;
 use super::shift::{Phase, Shift};
 use super::{Engine, Launched};
 
@@ -113,14 +114,41 @@ impl<S: TxStore> Engine<S> {
         let runs = match self.kernel.store().run_claim(request).await {
             Ok(runs) => runs,
             Err(error) => {
+                shift.claim_lost();
                 *unanswered = Some(Unanswered { slots, footprints });
                 return Err(error);
             }
         };
+        let (runs, lease) = if shift.is_claim_lost() && !runs.is_empty() {
+            match self.found_again(shift, runs).await {
+                Ok(found) => found,
+                Err(error) => {
+                    *unanswered = Some(Unanswered { slots, footprints });
+                    return Err(error);
+                }
+            }
+        } else {
+            (runs, (asked, plus(asked, self.settings.lease)))
+        };
         shift.claim_answered();
         let is_full = runs.len() >= slots.num_permits();
         shift.is_full.store(is_full, Ordering::Relaxed);
-        Ok(Some(Claimed { launched: self.launch_claimed(shift, runs, slots, asked), is_full }))
+        Ok(Some(Claimed { launched: self.launch_claimed(shift, runs, slots, lease), is_full }))
+    }
+
+    /// Runs of a claim whose answer was lost may have been this worker's for a while: what is left of their leases is
+    /// for the store to say. Where nothing is left, the next claim brings them again.
+    async fn found_again(
+        &self,
+        shift: &Shift,
+        runs: Vec<Run>,
+    ) -> Result<(Vec<Run>, (Micros, Micros)), StoreError> {
+        let asked = shift.now();
+        let now = self.kernel.store().store_now().await?;
+        let left = |run: &Run| run.lease().map_or(Micros::ZERO, |lease| lease.until.since(now));
+        let runs: Vec<Run> = runs.into_iter().filter(|run| left(run) > Micros::ZERO).collect();
+        let shortest = runs.iter().map(left).min().unwrap_or(Micros::ZERO);
+        Ok((runs, (asked, plus(asked, shortest.min(self.settings.lease)))))
     }
 
     fn launch_claimed(
@@ -128,11 +156,11 @@ impl<S: TxStore> Engine<S> {
         shift: &Arc<Shift>,
         runs: Vec<Run>,
         slots: OwnedSemaphorePermit,
-        asked: Micros,
+        lease: (Micros, Micros),
     ) -> Vec<Launched<S>> {
         if !runs.is_empty() {
             tracing::debug!(runs = runs.len(), "claimed");
         }
-        self.launch(shift, runs, slots, asked)
+        self.launch(shift, runs, slots, lease)
     }
 }

@@ -167,15 +167,15 @@ impl<S: TxStore> Engine<S> {
         Some(Reserved { engine: self.clone(), shift, slots: Some(slots), eager, asked })
     }
 
-    /// Drives runs on these slots; slots that are left over are free again. `asked` is when their lease was asked for.
+    /// Drives runs on these slots; slots that are left over are free again. `lease` is from when on they are held, and
+    /// how long at least.
     fn launch(
         self: &Arc<Self>,
         shift: &Arc<Shift>,
         runs: Vec<Run>,
         mut slots: OwnedSemaphorePermit,
-        asked: Micros,
+        lease: (Micros, Micros),
     ) -> Vec<Launched<S>> {
-        let lease = (asked, plus(asked, self.settings.lease));
         let launched = runs.into_iter().map(|run| Launched {
             engine: self.clone(),
             shift: shift.clone(),
@@ -217,7 +217,8 @@ impl<S: TxStore> Reserved<S> {
     /// Drives what was started.
     pub(crate) fn start(mut self, runs: Vec<Run>) {
         if let Some(slots) = self.slots.take() {
-            let launched = self.engine.launch(&self.shift, runs, slots, self.asked);
+            let lease = (self.asked, plus(self.asked, self.eager.lease));
+            let launched = self.engine.launch(&self.shift, runs, slots, lease);
             launched.into_iter().for_each(Launched::spawn);
         }
     }

@@ -57,6 +57,8 @@ pub(crate) struct Shift {
     /// How long runs may go on after a stop was asked for.
     grace: Mutex<Option<Duration>>,
     nonce: AtomicU64,
+    /// The next claim was asked for before, and nobody knows what came of it.
+    is_claim_lost: AtomicBool,
     holds: Mutex<Vec<Arc<Hold>>>,
     released: Notify,
 }
@@ -83,6 +85,7 @@ impl Shift {
             phase: watch::Sender::new(Phase::Working),
             grace: Mutex::new(None),
             nonce: AtomicU64::new(1),
+            is_claim_lost: AtomicBool::new(false),
             holds: Mutex::default(),
             released: Notify::new(),
             clock,
@@ -135,6 +138,15 @@ impl Shift {
 
     pub(crate) fn claim_answered(&self) {
         self.nonce.fetch_add(1, Ordering::Relaxed);
+        self.is_claim_lost.store(false, Ordering::Relaxed);
+    }
+
+    pub(crate) fn claim_lost(&self) {
+        self.is_claim_lost.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_claim_lost(&self) -> bool {
+        self.is_claim_lost.load(Ordering::Relaxed)
     }
 
     /// Holds a run that was claimed, or started eagerly.
@@ -186,10 +198,12 @@ impl Shift {
         self.until_holds(<[_]>::is_empty).await;
     }
 
-    /// Completes once no other driver of this process works on the run. Cancel safe.
+    /// Completes once no earlier driver of this process works on the run. Cancel safe. Of two that hold it only one
+    /// may wait for the other.
     pub(crate) async fn alone(&self, mine: &Arc<Hold>) {
         let is_alone = |holds: &[Arc<Hold>]| {
-            !holds.iter().any(|other| other.run() == mine.run() && !Arc::ptr_eq(other, mine))
+            let earlier = holds.iter().take_while(|other| !Arc::ptr_eq(other, mine));
+            earlier.into_iter().all(|other| other.run() != mine.run())
         };
         self.until_holds(is_alone).await;
     }

@@ -437,6 +437,28 @@ async fn a_claim_whose_answer_was_lost_is_found_again() {
     running.stop(Duration::ZERO).await;
 }
 
+/// Its lease is over by then: it is no claim any more, and the next one brings the run.
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_is_found_again_after_its_lease_does_not_stop_the_run() {
+    let world = World::new(Actions::default());
+    world.publish("work", vec![act("mail", n(1))]).await;
+    let run = world.emit_quietly("work").await;
+    let mut lost = false;
+    world.store.on(move |op| match op {
+        Op::Claim(_) if !lost => {
+            lost = true;
+            Verdict::Lose(unknown())
+        }
+        _ => Verdict::Go,
+    });
+    let worker = world.worker();
+    assert!(worker.tick(Tick::max_runs(5)).await.is_err());
+    assert_eq!(world.state(run).await, RunState::Running);
+    tokio::time::advance(Duration::from_secs(121)).await;
+    assert_eq!(world.settle(&worker, run).await, RunState::Succeeded);
+    assert_eq!((world.log().count("mail.run"), world.run(run).await.attempt), (1, 2));
+}
+
 /// The event of a deferred emit gets its runs by the scan, or at once when the worker is told.
 #[tokio::test(start_paused = true)]
 async fn a_deferred_event_is_dispatched_by_a_worker() {

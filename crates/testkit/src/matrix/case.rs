@@ -1,0 +1,314 @@
+//! One case: a new world, one trouble, and everything until the run rests.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::json;
+use surefoot_kernel_core::{
+    App, Attention, Commit, Event, Fact, Ids, LoadRequest, Micros, OperatorStore, Phase, PlanStore,
+    Publish, RowInput, Run, RunFilter, RunId, RunState, RunStore, Timestamp, Verdict, decide_row,
+};
+use surefoot_language::{Bindings, compile_and_bind};
+use surefoot_worker::Tick;
+
+use super::plan::{Kind, Trouble};
+use super::process::{APP, Life, Process};
+use super::provider::{Did, Entry, Provider};
+use super::{LEASE, Scenario};
+use crate::suite::{StoreFactory, check_invariants};
+use crate::{Method, SeqIds};
+
+const SCOPE: &str = "matrix";
+const WORKFLOW: &str = "scenario";
+/// A run that does not rest after so many rounds never will.
+const ROUNDS_MAX: u32 = 300;
+/// Calls that find no store while it is away.
+const CALLS_AWAY: u64 = 2;
+
+/// What a case showed.
+#[derive(Debug)]
+pub(super) struct Seen {
+    pub(super) run: Run,
+    pub(super) facts: Vec<Fact>,
+    pub(super) log: Vec<Entry>,
+    /// Rows that transactional steps wrote and that are there.
+    pub(super) rows: BTreeSet<String>,
+    pub(super) runs: usize,
+    /// Calls of the first process.
+    pub(super) calls: Vec<Method>,
+    /// What there was at the moment of the trouble.
+    pub(super) before: Moment,
+    /// The run stood before a person, for the effect of this step.
+    pub(super) attention: Option<surefoot_kernel_core::StepKey>,
+}
+
+/// How far things were at one moment.
+#[derive(Debug, Default)]
+pub(super) struct Moment {
+    pub(super) facts: Vec<Fact>,
+    /// Lines of the provider's log.
+    pub(super) log: usize,
+}
+
+/// Where a run rests.
+enum Rest {
+    Ended,
+    Attention,
+}
+
+pub(super) struct Case<F: StoreFactory, S: Scenario<F>> {
+    scenario: Arc<S>,
+    trouble: Option<Trouble>,
+    _factory: std::marker::PhantomData<fn() -> F>,
+}
+
+impl<F: StoreFactory, S: Scenario<F>> Case<F, S> {
+    pub(super) fn new(scenario: Arc<S>, trouble: Option<Trouble>) -> Self {
+        Self { scenario, trouble, _factory: std::marker::PhantomData }
+    }
+
+    pub(super) async fn run(self) -> Result<Seen, String> {
+        let stage = Stage::<F, S>::new(self.scenario).await?;
+        let first = stage.start().await?;
+        let process = first.process.clone();
+        let (before, life) = match self.trouble {
+            None => (Moment::default(), first),
+            Some(trouble) => stage.suffer(first, trouble).await?,
+        };
+        let mut attention = None;
+        if let Rest::Attention = stage.live(&life).await? {
+            attention = Some(stage.say_that_nothing_happened().await?);
+            if let Rest::Attention = stage.live(&life).await? {
+                return Err("it needs a person a second time".to_owned());
+            }
+        }
+        check_invariants(&stage.clean).await;
+        stage.seen(before, attention, process.faults().calls()).await
+    }
+}
+
+/// The world of one case.
+struct Stage<F: StoreFactory, S> {
+    factory: F,
+    /// A handle that nothing happens to: for the test itself.
+    clean: F::Store,
+    scenario: Arc<S>,
+    provider: Provider,
+    ids: SeqIds,
+    processes: Mutex<Vec<Process<F>>>,
+}
+
+impl<F: StoreFactory, S: Scenario<F>> Stage<F, S> {
+    async fn new(scenario: Arc<S>) -> Result<Self, String> {
+        let factory = F::fresh().await;
+        let clean = factory.open().await;
+        let (provider, ids) = (Provider::new(), SeqIds::new());
+        let stage = Self { factory, clean, scenario, provider, ids, processes: Mutex::default() };
+        stage.publish().await?;
+        Ok(stage)
+    }
+
+    async fn publish(&self) -> Result<(), String> {
+        let process = Process::new(0, self.factory.open().await, self.provider.clone());
+        let module = self.scenario.module(&process);
+        let source = self.scenario.source();
+        let plan = compile_and_bind(source, module.manifest(), &Bindings::new());
+        let publish = Publish {
+            app: APP.into(),
+            scope: SCOPE.into(),
+            workflow: WORKFLOW.into(),
+            version: self.ids.version(),
+            plan: plan.map_err(text)?,
+            source: source.to_owned(),
+            activate: true,
+            authorization: None,
+            author: "the matrix".to_owned(),
+        };
+        self.clean.version_publish(publish).await.map(drop).map_err(text)
+    }
+
+    /// A new process, with a handle of its own.
+    async fn start(&self) -> Result<Life<F>, String> {
+        let store = self.factory.open().await;
+        let process = {
+            let mut processes = self.processes.lock().unwrap_or_else(PoisonError::into_inner);
+            let number = u32::try_from(processes.len()).unwrap_or(u32::MAX).saturating_add(1);
+            let process = Process::new(number, store, self.provider.clone());
+            processes.push(process.clone());
+            process
+        };
+        process.start(&*self.scenario, &self.ids).map_err(text)
+    }
+
+    async fn pass(&self, span: Micros) {
+        self.factory.pass_time(span).await;
+        let processes = self.processes.lock().unwrap_or_else(PoisonError::into_inner);
+        processes.iter().for_each(|process| process.pass(span));
+    }
+
+    /// Lives up to the trouble and through it. What is left is a process that lives.
+    async fn suffer(&self, first: Life<F>, trouble: Trouble) -> Result<(Moment, Life<F>), String> {
+        let faults = first.process.faults().clone();
+        let stop = faults.stop_at(trouble.nth, trouble.kind.when());
+        let mut before = Moment::default();
+        {
+            let mut living = std::pin::pin!(self.live(&first));
+            tokio::select! {
+                biased;
+                () = stop.reached() => {}
+                rest = &mut living => {
+                    rest?;
+                    return Err("the run rested before it came to that call".to_owned());
+                }
+            }
+            before.log = self.provider.len();
+            before.facts = self.facts().await?;
+            let nth = usize::try_from(trouble.nth.saturating_sub(1)).unwrap_or(usize::MAX);
+            if faults.calls().get(nth) != Some(&trouble.method) {
+                return Err(format!("the call is another one: {:?}", faults.calls()));
+            }
+            match trouble.kind {
+                // Everything of the process is dropped where it stands.
+                Kind::DiesBefore | Kind::DiesAfter => {}
+                Kind::RequestLost | Kind::AnswerLost | Kind::ComesLate => {
+                    stop.go_on(trouble.kind.fault());
+                    living.await?;
+                }
+                Kind::Away => {
+                    faults.away_for(CALLS_AWAY);
+                    stop.go_on(trouble.kind.fault());
+                    living.await?;
+                }
+                Kind::StolenBefore | Kind::StolenAfter => {
+                    first.process.sleep(true);
+                    self.pass(sum(LEASE, Micros::from_secs(1))).await;
+                    let rival = self.start().await?;
+                    self.round(&rival).await?;
+                    stop.go_on(None);
+                    // It goes on as if nothing had been: its clock has not moved.
+                    living.await?;
+                }
+            }
+        }
+        if trouble.kind.is_death() {
+            drop(first);
+            return Ok((before, self.start().await?));
+        }
+        first.process.sleep(false);
+        Ok((before, first))
+    }
+
+    /// Lives until the run rests, while time passes.
+    async fn live(&self, life: &Life<F>) -> Result<Rest, String> {
+        for _ in 0..ROUNDS_MAX {
+            self.round(life).await?;
+            let Some(run) = self.run().await? else { continue };
+            if run.state().is_terminal() {
+                return Ok(Rest::Ended);
+            }
+            let now = self.clean.store_now().await.map_err(text)?;
+            match &run.phase {
+                Phase::NeedsAttention(_) => return Ok(Rest::Attention),
+                Phase::Waiting(wait) => {
+                    let signal = wait.on.as_ref().and_then(|on| self.scenario.signal(on));
+                    match signal {
+                        // An application that does not hear whether it was recorded sends it again.
+                        Some(signal) => drop(life.kernel.scope(SCOPE).signal(signal).await),
+                        None => self.pass(until(wait.deadline, now)).await,
+                    }
+                }
+                Phase::Queued { .. } | Phase::Running { .. } => {
+                    self.pass(until(run.claimable_at(), now)).await;
+                }
+                Phase::Succeeded { .. } | Phase::Failed { .. } | Phase::Canceled { .. } => {}
+            }
+        }
+        Err(format!("the run does not rest: {:?}", self.run().await?))
+    }
+
+    /// What a process does at any time: makes sure of its event, and works.
+    async fn round(&self, life: &Life<F>) -> Result<(), String> {
+        if self.run().await?.is_none() {
+            let event = Event::start(WORKFLOW, json!({})).dedupe_key("once");
+            // An application that does not hear whether it was recorded emits it again, under the same key.
+            let _ = life.kernel.scope(SCOPE).emit(event).await;
+        }
+        // What the store did not answer is done in the next round.
+        let _ = life.worker.tick(Tick::max_runs(1)).await;
+        Ok(())
+    }
+
+    async fn run_ids(&self) -> Result<Vec<RunId>, String> {
+        let app = Some(App::from(APP));
+        let filter = RunFilter { app, limit: 10, ..RunFilter::default() };
+        let page = self.clean.run_list(filter).await.map_err(text)?;
+        Ok(page.rows.iter().map(|row| row.run.id).collect())
+    }
+
+    async fn stored(&self) -> Result<Option<(Run, Vec<Fact>)>, String> {
+        let Some(run) = self.run_ids().await?.first().copied() else { return Ok(None) };
+        let stored = self.clean.run_load(LoadRequest { run, after: None }).await.map_err(text)?;
+        let Some(stored) = stored else { return Ok(None) };
+        let journal = stored.journal.map_err(text)?;
+        Ok(Some((stored.run, journal.into_iter().flat_map(|entry| entry.facts).collect())))
+    }
+
+    async fn run(&self) -> Result<Option<Run>, String> {
+        Ok(self.stored().await?.map(|(run, _)| run))
+    }
+
+    async fn facts(&self) -> Result<Vec<Fact>, String> {
+        Ok(self.stored().await?.map(|(_, facts)| facts).unwrap_or_default())
+    }
+
+    /// The operator's part, where a marked call was never made.
+    async fn say_that_nothing_happened(&self) -> Result<surefoot_kernel_core::StepKey, String> {
+        let run = self.run().await?.ok_or("the run is gone")?;
+        let Phase::NeedsAttention(Attention { effect: Some(effect), .. }) = &run.phase else {
+            return Err(format!("it needs a person, and no effect is open: {run:?}"));
+        };
+        let step = effect.step.clone();
+        let input = RowInput::Resolve { step: step.clone(), verdict: Verdict::NotPerformed };
+        let now = self.clean.store_now().await.map_err(text)?;
+        let facts = decide_row(&run, input, now).map_err(text)?;
+        self.clean.run_commit(Commit::new(&run, &facts)).await.map_err(text)?;
+        Ok(step)
+    }
+
+    async fn seen(
+        &self,
+        before: Moment,
+        attention: Option<surefoot_kernel_core::StepKey>,
+        calls: Vec<Method>,
+    ) -> Result<Seen, String> {
+        let (run, facts) = self.stored().await?.ok_or("there is no run")?;
+        let log = self.provider.log();
+        let mut rows = BTreeSet::new();
+        for entry in &log {
+            if let Did::Wrote(row) = &entry.did
+                && F::read_row(&self.clean, row).await.is_some()
+            {
+                rows.insert(row.clone());
+            }
+        }
+        let runs = self.run_ids().await?.len();
+        if run.state() == RunState::NeedsAttention {
+            return Err("it rests before a person".to_owned());
+        }
+        Ok(Seen { run, facts, log, rows, runs, calls, before, attention })
+    }
+}
+
+/// A little more than what is missing until then; a second, if there is no such time.
+fn until(at: Option<Timestamp>, now: Timestamp) -> Micros {
+    let missing = at.map_or(Micros::from_secs(1), |at| at.since(now));
+    sum(missing.max(Micros::ZERO), Micros::from_millis(1))
+}
+
+const fn sum(a: Micros, b: Micros) -> Micros {
+    Micros::new(a.get().saturating_add(b.get()))
+}
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}

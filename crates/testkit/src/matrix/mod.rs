@@ -1,0 +1,163 @@
+//! The crash matrix: a scenario, with something going wrong at every single call that its process makes to the store.
+//!
+//! The scenario is run once undisturbed, to count the calls. Then it is run once per call and kind of trouble, each
+//! time on new data, until the run rests, and what the provider was asked to do is compared with what the effect
+//! class of each action promises.
+//!
+//! A failure of the matrix is one of these:
+//!
+//! - an invariant of the store is broken ([`check_invariants`](crate::suite::check_invariants));
+//! - the run does not come to rest, or rests elsewhere than it should: ended well, or before a person exactly where an
+//!   ambiguous call was marked and its provider does not know it;
+//! - an output differs from that of the undisturbed run, or there is not exactly one run;
+//! - an effect key is not that of its step;
+//! - a transactional step's writes are there without its outcome, twice, or not at all;
+//! - an ambiguous action is called a second time, or nobody asks about a call that may have happened;
+//! - a step whose outcome was recorded is called again (by a worker that can know);
+//! - the fence lets a worker through that lost its lease to another one.
+//!
+//! These are allowed: a pure action is called any number of times before its outcome is recorded, an idempotent one any
+//! number of times under its key; a worker that has lost its lease and cannot know it calls an idempotent action; time
+//! passes.
+
+mod case;
+mod every_class;
+mod plan;
+mod process;
+mod provider;
+mod table;
+mod verdict;
+
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use surefoot_kernel_core::{Dependency, Micros, Signal};
+use surefoot_language::{Module, RunsOn};
+use tokio::task::JoinSet;
+
+use crate::Method;
+use crate::suite::StoreFactory;
+use case::{Case, Seen};
+pub use every_class::EveryClass;
+pub use plan::{Kind, Trouble};
+pub use process::{Process, TxOf};
+pub use provider::{Did, Entry, Provider};
+pub use table::Table;
+use verdict::Expected;
+
+/// The lease of every worker in the matrix.
+pub const LEASE: Micros = Micros::from_secs(30);
+
+/// What is run: an application's module, and a workflow on it. Its actions say what they do through the [`Process`]
+/// that they run in.
+pub trait Scenario<F: StoreFactory>: Send + Sync + 'static {
+    /// What the module asks of the store.
+    type Binding: RunsOn<TxOf<F>>;
+
+    /// The module, in one process. Its outputs must not depend on ids, time or process.
+    fn module(&self, process: &Process<F>) -> Module<Self::Binding>;
+
+    /// The workflow. It has no inputs, and succeeds.
+    fn source(&self) -> &str;
+
+    /// What the application sends when the run waits; none lets time pass.
+    fn signal(&self, on: &Dependency) -> Option<Signal>;
+}
+
+/// What came of a matrix.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Report {
+    /// The calls of the undisturbed run, in order: the points.
+    pub points: Vec<Method>,
+    /// How often the scenario was run: once per point and kind of trouble that makes sense there.
+    pub cases: usize,
+    /// What is not as it should be. Empty if all is well.
+    pub failures: Vec<String>,
+    /// What happened to steps, by class and moment.
+    pub table: Table,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (points, cases, failures) = (self.points.len(), self.cases, self.failures.len());
+        writeln!(f, "{points} points, {cases} cases, {failures} failures")?;
+        self.failures.iter().try_for_each(|failure| writeln!(f, "{failure}"))
+    }
+}
+
+/// Runs a scenario once per point and kind of trouble, so many at the same time.
+///
+/// # Panics
+/// If the undisturbed run does not succeed: then the scenario is at fault, not a crash.
+pub async fn crash_matrix<F: StoreFactory, S: Scenario<F>>(scenario: S, at_once: usize) -> Report {
+    let scenario = Arc::new(scenario);
+    let (points, expected) = undisturbed::<F, S>(&scenario).await;
+    let expected = Arc::new(expected);
+    let mut report =
+        Report { cases: 0, failures: Vec::new(), table: Table::default(), points: points.clone() };
+    let mut running = JoinSet::new();
+    for trouble in plan::all(&points) {
+        report.cases += 1;
+        if running.len() >= at_once.max(1) {
+            collect(&mut report, &mut running, &expected).await;
+        }
+        let case = Case::<F, S>::new(scenario.clone(), Some(trouble));
+        running.spawn(one(case, trouble));
+    }
+    while !running.is_empty() {
+        collect(&mut report, &mut running, &expected).await;
+    }
+    report
+}
+
+type Outcome = (Trouble, Result<Seen, String>);
+
+async fn one<F: StoreFactory, S: Scenario<F>>(case: Case<F, S>, trouble: Trouble) -> Outcome {
+    let seen = caught(case.run()).await.and_then(|seen| seen);
+    (trouble, seen)
+}
+
+async fn collect(report: &mut Report, running: &mut JoinSet<Outcome>, expected: &Expected) {
+    match running.join_next().await {
+        None => {}
+        Some(Err(gone)) => report.failures.push(gone.to_string()),
+        Some(Ok((trouble, Err(why)))) => report.failures.push(format!("{trouble}: {why}")),
+        Some(Ok((trouble, Ok(seen)))) => {
+            let failures = verdict::judge(&seen, expected, trouble);
+            report.failures.extend(failures.into_iter().map(|why| format!("{trouble}: {why}")));
+            report.table.add(&seen, expected, trouble);
+        }
+    }
+}
+
+#[expect(clippy::panic, reason = "an assertion: a scenario that does not run cannot be tested")]
+async fn undisturbed<F: StoreFactory, S: Scenario<F>>(
+    scenario: &Arc<S>,
+) -> (Vec<Method>, Expected) {
+    let case = Case::<F, S>::new(scenario.clone(), None);
+    match case.run().await {
+        Ok(seen) => (seen.calls.clone(), Expected::of(&seen)),
+        Err(why) => panic!("the scenario does not succeed undisturbed: {why}"),
+    }
+}
+
+/// The invariants say by a panic what is wrong.
+async fn caught<T>(future: impl Future<Output = T>) -> Result<T, String> {
+    let mut future = std::pin::pin!(future);
+    std::future::poll_fn(move |cx| {
+        let polled = std::panic::catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx)));
+        match polled {
+            Ok(polled) => polled.map(Ok),
+            Err(panicked) => std::task::Poll::Ready(Err(said(&*panicked))),
+        }
+    })
+    .await
+}
+
+fn said(panicked: &(dyn std::any::Any + Send)) -> String {
+    let text = panicked.downcast_ref::<String>().cloned();
+    let text = text.or_else(|| panicked.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+    text.unwrap_or_else(|| "it panicked".to_owned())
+}

@@ -1,0 +1,127 @@
+//! Which trouble there is at which call.
+
+use std::fmt;
+
+use crate::{Fault, Method, When};
+
+/// What goes wrong at one call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// The process dies before the call happens.
+    DiesBefore,
+    /// The process dies after it happened, before it hears of it.
+    DiesAfter,
+    /// The call is lost; the process lives and cannot know it.
+    RequestLost,
+    /// The call happened, its answer is lost; the process lives and cannot know it.
+    AnswerLost,
+    /// The process lives and cannot know what became of the call, which happens later, when the process has looked.
+    ComesLate,
+    /// The store is away for this call and the next ones.
+    Away,
+    /// Before the call happens the process stands still for longer than its lease, and another one works meanwhile.
+    StolenBefore,
+    /// The same after the call happened.
+    StolenAfter,
+}
+
+impl Kind {
+    pub(super) const ALL: &'static [Self] = &[
+        Self::DiesBefore,
+        Self::DiesAfter,
+        Self::RequestLost,
+        Self::AnswerLost,
+        Self::ComesLate,
+        Self::Away,
+        Self::StolenBefore,
+        Self::StolenAfter,
+    ];
+
+    pub(super) const fn when(self) -> When {
+        match self {
+            Self::DiesBefore
+            | Self::RequestLost
+            | Self::ComesLate
+            | Self::Away
+            | Self::StolenBefore => When::Before,
+            Self::DiesAfter | Self::AnswerLost | Self::StolenAfter => When::After,
+        }
+    }
+
+    /// What the caller hears, where it lives on and nobody worked meanwhile.
+    pub(super) const fn fault(self) -> Option<Fault> {
+        match self {
+            Self::RequestLost => Some(Fault::LostRequest),
+            Self::AnswerLost => Some(Fault::LostAnswer),
+            Self::ComesLate => Some(Fault::ComesLate),
+            Self::Away => Some(Fault::Unavailable),
+            Self::DiesBefore | Self::DiesAfter | Self::StolenBefore | Self::StolenAfter => None,
+        }
+    }
+
+    pub(super) const fn is_death(self) -> bool {
+        matches!(self, Self::DiesBefore | Self::DiesAfter)
+    }
+
+    /// Whether two workers had the run at the same time.
+    pub(super) const fn is_theft(self) -> bool {
+        matches!(self, Self::StolenBefore | Self::StolenAfter)
+    }
+
+    /// Whether the kind differs from the others at such a call.
+    const fn makes_sense(self, method: Method) -> bool {
+        // Whoever has the application's own transaction open holds what the others wait for: nobody steals from it.
+        let holds_lock =
+            matches!(method, Method::FenceHold | Method::Commit | Method::TransactCommit);
+        match self {
+            Self::DiesBefore | Self::Away => true,
+            Self::ComesLate => matches!(method, Method::RunCommit),
+            Self::StolenBefore => !holds_lock,
+            // A read changes nothing: after it is before the next call, and its loss is no doubt.
+            Self::DiesAfter | Self::RequestLost | Self::AnswerLost | Self::StolenAfter => {
+                method.is_write()
+            }
+        }
+    }
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::DiesBefore => "the process dies before it",
+            Self::DiesAfter => "the process dies after it",
+            Self::RequestLost => "it is lost and nobody knows",
+            Self::AnswerLost => "its answer is lost",
+            Self::ComesLate => "it comes late",
+            Self::Away => "the store is away",
+            Self::StolenBefore => "the lease is stolen before it",
+            Self::StolenAfter => "the lease is stolen after it",
+        }
+    }
+}
+
+/// One case of the matrix: a call, and what goes wrong there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Trouble {
+    /// Which call of the undisturbed run, from 1.
+    pub nth: u64,
+    /// What is called.
+    pub method: Method,
+    /// What goes wrong.
+    pub kind: Kind,
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "call {} (`{}`): {}", self.nth, self.method.as_str(), self.kind.as_str())
+    }
+}
+
+/// Every case for these calls.
+pub(super) fn all(points: &[Method]) -> Vec<Trouble> {
+    let numbered = (1_u64..).zip(points.iter().copied());
+    numbered
+        .flat_map(|(nth, method)| {
+            let kinds = Kind::ALL.iter().copied().filter(move |kind| kind.makes_sense(method));
+            kinds.map(move |kind| Trouble { nth, method, kind })
+        })
+        .collect()
+}

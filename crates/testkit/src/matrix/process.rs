@@ -1,0 +1,169 @@
+//! One process: a handle on the data that can die, a kernel, a worker, and a clock of its own.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use surefoot_kernel_core::{EffectClass, EffectKey, Micros, StepKey, TxStore};
+use surefoot_language::StepCx;
+use surefoot_worker::{Kernel, Worker, WorkerError};
+
+use super::provider::{Did, Entry, Provider};
+use super::{LEASE, Scenario};
+use crate::suite::StoreFactory;
+use crate::{FaultPlan, FaultyStore, SeqIds, VirtualClock};
+
+/// The application that everything in the matrix belongs to.
+pub(super) const APP: &str = "matrix";
+
+/// A process of the application, as its actions see it. Cheap to clone.
+pub struct Process<F: StoreFactory>(Arc<Inner<F>>);
+
+struct Inner<F: StoreFactory> {
+    number: u32,
+    store: FaultyStore<F::Store>,
+    clock: VirtualClock,
+    provider: Provider,
+    writes: AtomicU64,
+    /// Its clock stands still.
+    sleeps: AtomicBool,
+}
+
+impl<F: StoreFactory> Clone for Process<F> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<F: StoreFactory> fmt::Debug for Process<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Process").field("number", &self.0.number).finish_non_exhaustive()
+    }
+}
+
+impl<F: StoreFactory> Process<F> {
+    pub(super) fn new(number: u32, store: F::Store, provider: Provider) -> Self {
+        Self(Arc::new(Inner {
+            number,
+            store: FaultyStore::new(store, FaultPlan::new()),
+            clock: VirtualClock::default(),
+            provider,
+            writes: AtomicU64::new(0),
+            sleeps: AtomicBool::new(false),
+        }))
+    }
+
+    /// Its handle on the data: for actions with transactions of their own.
+    #[must_use]
+    pub fn store(&self) -> &FaultyStore<F::Store> {
+        &self.0.store
+    }
+
+    /// The world outside.
+    #[must_use]
+    pub fn provider(&self) -> &Provider {
+        &self.0.provider
+    }
+
+    /// Lets the process's own clock gain a span: an action takes its time.
+    pub fn take(&self, span: Micros) {
+        self.0.clock.advance(span);
+    }
+
+    /// Logs a call of a pure action. Those do not know their step: the scenario names it in the config.
+    pub fn called_pure(&self, step: &str) {
+        self.log(EffectClass::Pure, &StepKey::from(step), None, Did::Called);
+    }
+
+    /// Logs a call of a transactional action, and gives the key of the row that this very call has to write: no two
+    /// calls write the same one.
+    pub fn called_transactional(&self, cx: &StepCx) -> String {
+        let nth = self.0.writes.fetch_add(1, Ordering::SeqCst);
+        let row = format!("{} {} {nth}", cx.step_key(), self.0.number);
+        let class = EffectClass::Transactional;
+        self.log(class, cx.step_key(), None, Did::Called);
+        self.log(class, cx.step_key(), None, Did::Wrote(row.clone()));
+        row
+    }
+
+    /// Logs a call of an idempotent action, which carries out the effect unless it was carried out under this key.
+    pub fn called_idempotent(&self, cx: &StepCx, key: &EffectKey) {
+        self.called(EffectClass::Idempotent, cx, key);
+    }
+
+    /// Logs that the fence let an idempotent action through, on a transaction of its own.
+    pub fn passed_fence(&self, cx: &StepCx, key: &EffectKey) {
+        let class = EffectClass::Idempotent;
+        let generation = self.faults().held_generation().unwrap_or_default();
+        self.log(class, cx.step_key(), Some(key.clone()), Did::PassedFence(generation));
+    }
+
+    /// Logs a call of an ambiguous action. A second one under the same key is carried out a second time: nobody else
+    /// stops it.
+    pub fn called_ambiguous(&self, cx: &StepCx, key: &EffectKey) {
+        let class = EffectClass::Ambiguous;
+        self.log(class, cx.step_key(), Some(key.clone()), Did::Called);
+        self.log(class, cx.step_key(), Some(key.clone()), Did::CarriedOut);
+    }
+
+    /// Logs that an ambiguous action asks, and answers whether the effect was carried out.
+    pub fn asked(&self, cx: &StepCx, key: &EffectKey) -> bool {
+        self.log(EffectClass::Ambiguous, cx.step_key(), Some(key.clone()), Did::Asked);
+        self.0.provider.knows(key)
+    }
+
+    fn called(&self, class: EffectClass, cx: &StepCx, key: &EffectKey) {
+        self.log(class, cx.step_key(), Some(key.clone()), Did::Called);
+        if !self.0.provider.knows(key) {
+            self.log(class, cx.step_key(), Some(key.clone()), Did::CarriedOut);
+        }
+    }
+
+    fn log(&self, class: EffectClass, step: &StepKey, key: Option<EffectKey>, did: Did) {
+        let (process, step) = (self.0.number, step.clone());
+        self.0.provider.add(Entry { process, class, step, key, did });
+    }
+
+    pub(super) fn faults(&self) -> &FaultPlan {
+        self.0.store.plan()
+    }
+
+    pub(super) fn sleep(&self, sleeps: bool) {
+        self.0.sleeps.store(sleeps, Ordering::SeqCst);
+    }
+
+    /// Time passes for everybody whose clock does not stand still.
+    pub(super) fn pass(&self, span: Micros) {
+        if !self.0.sleeps.load(Ordering::SeqCst) {
+            self.0.clock.advance(span);
+        }
+    }
+
+    /// Starts it: what it is until it dies.
+    pub(super) fn start<S: Scenario<F>>(
+        &self,
+        scenario: &S,
+        ids: &SeqIds,
+    ) -> Result<Life<F>, WorkerError> {
+        let builder = Kernel::builder(APP, self.0.store.clone());
+        let kernel = builder.clock(self.0.clock.clone()).ids(ids.clone()).build();
+        let worker = kernel.worker(scenario.module(self)).lease(LEASE.into()).build()?;
+        Ok(Life { process: self.clone(), kernel, worker })
+    }
+}
+
+/// A running process. Dropping it is its death.
+pub(super) struct Life<F: StoreFactory> {
+    pub(super) process: Process<F>,
+    pub(super) kernel: Kernel<FaultyStore<F::Store>>,
+    pub(super) worker: Worker,
+}
+
+impl<F: StoreFactory> Drop for Life<F> {
+    fn drop(&mut self) {
+        self.process.faults().kill();
+    }
+}
+
+/// What statements of a factory's store run on.
+pub type TxOf<F> = <<F as StoreFactory>::Store as TxStore>::Tx;

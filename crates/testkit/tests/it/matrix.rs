@@ -1,0 +1,154 @@
+//! The crash matrix: on both stores, what is generated from it, and that it bites.
+
+use std::time::Duration;
+
+use expect_test::expect_file;
+use surefoot_kernel_core::{Dependency, Signal};
+use surefoot_language::{
+    Ambiguous, AmbiguousCx, AmbiguousResult, Module, PlanResult, Planned, ReconcileResult,
+    Reconciled, StepCx,
+};
+use surefoot_testkit::MemoryFactory;
+use surefoot_testkit::matrix::{EveryClass, Process, Report, Scenario, crash_matrix};
+use surefoot_testkit::suite::StoreFactory;
+
+use crate::sqlite::TempFile;
+use crate::wrong::{FLAWS, Flaw, WrongFactory};
+
+const HEAD: &str = include_str!("crash-points.head.md");
+
+/// The same scenario asks both stores for the same calls, so that both have the same points.
+fn check(report: &Report) {
+    println!("{report}");
+    assert!(report.failures.is_empty(), "{report}");
+    assert_eq!((report.points.len(), report.cases), (37, 231));
+    let text = format!("{HEAD}{}", report.table);
+    expect_file!["../../../../docs/crash-points.md"].assert_eq(&text);
+}
+
+/// Covers field fault 1.
+/// Covers field fault 5.
+/// Covers field fault 11.
+/// Covers field fault 24.
+/// Covers field fault 26.
+#[tokio::test(start_paused = true)]
+async fn every_crash_point_keeps_the_contract_in_memory() {
+    check(&crash_matrix::<MemoryFactory, _>(EveryClass::new(), 1).await);
+}
+
+/// Covers field fault 1.
+/// Covers field fault 5.
+/// Covers field fault 26.
+#[tokio::test]
+async fn every_crash_point_keeps_the_contract_on_sqlite() {
+    check(&crash_matrix::<TempFile, _>(EveryClass::new(), 8).await);
+}
+
+async fn failures<const FLAW: u8>(flaw: Flaw) -> String {
+    assert_eq!(FLAWS[usize::from(FLAW)], flaw);
+    let report = crash_matrix::<WrongFactory<FLAW>, _>(EveryClass::new(), 1).await;
+    assert!(!report.failures.is_empty(), "the matrix misses a store that {flaw:?}");
+    report.to_string()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_without_flaw_passes() {
+    let report = crash_matrix::<WrongFactory<0>, _>(EveryClass::new(), 1).await;
+    assert!(report.failures.is_empty(), "{report}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_matrix_misses_no_store_that_commits_for_stale_workers() {
+    let failures = failures::<1>(Flaw::CommitsBlindly).await;
+    assert!(failures.contains("the lease is stolen"), "{failures}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_matrix_misses_no_store_that_lets_doubtful_commits_come_late() {
+    failures::<7>(Flaw::TakesOverInWordsOnly).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_matrix_misses_no_store_whose_fence_lets_everybody_through() {
+    let failures = failures::<11>(Flaw::FencesNobody).await;
+    assert!(failures.contains("the fence let a stale worker through"), "{failures}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_matrix_misses_no_store_whose_marks_are_not_durable_at_once() {
+    let failures = failures::<17>(Flaw::DelaysMarks).await;
+    assert!(failures.contains("is ambiguous and was called 2 times"), "{failures}");
+}
+
+/// One payment, and an action that does not honour what it declares.
+struct OnePayment(Mistake);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mistake {
+    None,
+    /// `reconcile` answers as if there were nothing to be known.
+    KnowsNothing,
+    /// `reconcile` pays again.
+    PaysAgain,
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Nothing {}
+
+struct Pay<F: StoreFactory>(Process<F>, Mistake);
+
+impl<F: StoreFactory> Ambiguous for Pay<F> {
+    const NAME: &'static str = "pay";
+    const SETTLE_AFTER: Duration = Duration::from_secs(60);
+    type Input = Nothing;
+    type Output = String;
+
+    async fn run(&self, cx: &AmbiguousCx, _: Nothing) -> AmbiguousResult<String> {
+        self.0.called_ambiguous(cx, cx.effect_key());
+        Ok("paid".to_owned())
+    }
+
+    async fn reconcile(&self, cx: &AmbiguousCx, _: Nothing) -> ReconcileResult<String> {
+        let knows = self.0.asked(cx, cx.effect_key());
+        if self.1 == Mistake::PaysAgain {
+            self.0.called_ambiguous(cx, cx.effect_key());
+        }
+        Ok(match knows && self.1 != Mistake::KnowsNothing {
+            true => Reconciled::Succeeded("paid".to_owned()),
+            false => Reconciled::NotFound,
+        })
+    }
+
+    async fn plan(&self, _: &StepCx, _: &Nothing) -> PlanResult<String> {
+        Ok(Planned::new("Pay"))
+    }
+}
+
+impl<F: StoreFactory> Scenario<F> for OnePayment {
+    type Binding = surefoot_language::AnyStore;
+
+    fn module(&self, process: &Process<F>) -> Module<Self::Binding> {
+        Module::builder("matrix", 1).ambiguous(Pay(process.clone(), self.0)).build().unwrap()
+    }
+
+    fn source(&self) -> &str {
+        "steps:\n  - pay: {}\n"
+    }
+
+    fn signal(&self, _: &Dependency) -> Option<Signal> {
+        None
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_matrix_misses_no_action_that_breaks_its_promise() {
+    for (mistake, says) in [
+        (Mistake::None, ""),
+        (Mistake::KnowsNothing, "a person was asked about steps.0"),
+        (Mistake::PaysAgain, "steps.0 is ambiguous and was called 2 times"),
+    ] {
+        let report = crash_matrix::<MemoryFactory, _>(OnePayment(mistake), 1).await;
+        assert_eq!(report.failures.is_empty(), mistake == Mistake::None, "{report}");
+        assert!(report.to_string().contains(says), "{report}");
+    }
+}

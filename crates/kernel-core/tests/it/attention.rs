@@ -76,6 +76,27 @@ fn what_did_not_happen_runs_again() {
     assert!(matches!(drive.command, Some(Command::Prepare(_))));
 }
 
+/// Covers field fault 114.
+#[test]
+fn a_person_who_says_that_nothing_happened_gets_another_call() {
+    let mut drive = Drive::begun(plan(vec![action(EffectClass::Ambiguous)]));
+    drive.answer(unknown());
+    while drive.state() != RunState::NeedsAttention {
+        drive.claim();
+        drive.advance();
+        if drive.state() == RunState::Running {
+            let answer = ReconcileAnswer::Error { message: "away".to_owned(), retry_after: None };
+            drive.give(Input::Reconciled { step: key("steps.0"), answer }).unwrap();
+        }
+    }
+    assert_eq!(drive.failure().code, Code::RETRY_EXHAUSTED);
+    resolve(&mut drive, Verdict::NotPerformed).unwrap();
+    assert_eq!((drive.run().failures, &drive.run().last_failure), (0, &None));
+    drive.claim();
+    drive.advance();
+    assert!(matches!(drive.command, Some(Command::Prepare(_))), "{:?}", drive.run().phase);
+}
+
 /// Covers behaviour 141.
 #[test]
 fn a_verdict_needs_an_effect_that_waits_for_it() {

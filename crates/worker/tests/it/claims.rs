@@ -445,7 +445,7 @@ async fn a_claim_that_is_found_again_after_its_lease_does_not_stop_the_run() {
     let run = world.emit_quietly("work").await;
     let mut lost = false;
     world.store.on(move |op| match op {
-        Op::Claim(_) if !lost => {
+        Op::Claim if !lost => {
             lost = true;
             Verdict::Lose(unknown())
         }

@@ -4,6 +4,9 @@ use clap::{Args, Parser};
 
 use crate::command::Command;
 
+/// The store where none is named.
+pub(crate) const DEFAULT_STORE: &str = "sqlite:surefoot.db";
+
 /// A durable workflow kernel: author, start, look, explain and act.
 ///
 /// Exit codes: 0 done, 1 a finding, refusal or red health, 2 wrong usage, 3 store not reachable, 4 conflict.
@@ -24,7 +27,7 @@ pub(crate) struct Global {
         long,
         global = true,
         env = "SUREFOOT_STORE",
-        default_value = "sqlite:surefoot.db",
+        default_value = DEFAULT_STORE,
         value_name = "URL"
     )]
     pub(crate) store: String,
@@ -46,11 +49,20 @@ pub(crate) struct Global {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Verb {
     /// Why; stands in the audit.
-    #[arg(long, value_name = "WHY")]
+    #[arg(long, value_name = "WHY", value_parser = own_words)]
     pub(crate) reason: String,
     /// Do it without asking.
     #[arg(long)]
     pub(crate) yes: bool,
+}
+
+/// The commands that `explain` prints hold places to be filled in, such as `<why>`; none of them is an answer.
+pub(crate) fn own_words(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if text.is_empty() || (text.starts_with('<') && text.ends_with('>')) {
+        return Err("say it in words of your own".to_owned());
+    }
+    Ok(text.to_owned())
 }
 
 /// Which part of a list.
@@ -67,6 +79,14 @@ pub(crate) struct Part {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn places_to_be_filled_in_are_no_answers() {
+        assert_eq!(own_words(" the bank says so "), Ok("the bank says so".to_owned()));
+        for nothing in ["", " ", "<why>", " <message> "] {
+            assert!(own_words(nothing).is_err(), "{nothing:?}");
+        }
+    }
 
     /// What clap finds wrong with a command it says only when that command is typed.
     #[test]

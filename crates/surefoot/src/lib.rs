@@ -54,6 +54,7 @@
 //!
 //! `examples/inventory` is a whole application, with actions of every effect class.
 
+pub use surefoot_kernel_core::plan::{Footprint, RetryPolicy};
 pub use surefoot_kernel_core::{
     App, BoxFuture, Cancel, Clock, Code, Dependency, Dispatch, EffectClass, EffectKey, EffectState,
     Emission, EmitError, Event, EventId, EventStore, Fact, Failure, Fence, FenceError, IdError,
@@ -65,10 +66,11 @@ pub use surefoot_kernel_core::{
 pub use surefoot_language::{
     Access, Action, ActionDecl, ActionInput, ActionOutput, ActionResult, Ambiguous, AmbiguousCx,
     AmbiguousResult, AmbiguousResultExt, AmbiguousStop, AnyStore, Binding, Bindings, Classified,
-    Cost, Fenced, Findings, Halt, Idempotent, IdempotentCx, Limits, Manifest, Module,
-    ModuleBuilder, ModuleError, On, PlanResult, Planned, Pure, PureCx, ReconcileResult, Reconciled,
-    ResultExt, Resumed, RunsOn, SharedFence, StepCx, StepData, StepPort, Stop, Transactional,
-    TransactionalCx, Trigger, compile,
+    Classifiers, Cost, Fenced, Findings, Halt, Idempotent, IdempotentCx, InputDecl, Limits,
+    Manifest, ManifestFinding, Module, ModuleBuilder, ModuleError, NotAManifest, On, PlanResult,
+    Planned, Pure, PureCx, ReconcileResult, Reconciled, ResultExt, Resumed, RunsOn, SharedFence,
+    StepCx, StepData, StepPort, Stop, Transactional, TransactionalCx, Trigger, TriggerDecl,
+    compile,
 };
 #[cfg(feature = "sqlite")]
 pub use surefoot_store_sqlite as sqlite;

@@ -30,7 +30,7 @@ use surefoot_operator::{Done, Operator, Outcome};
 use surefoot_worker::SystemClock;
 
 use crate::Exit;
-use crate::args::{Arguments, Global, Verb};
+use crate::args::{Arguments, DEFAULT_STORE, Global, Verb};
 use crate::confirm::Confirmation;
 use crate::error::CliError;
 use crate::page::{Page, wants_colour};
@@ -149,6 +149,20 @@ pub(crate) async fn run(built_in: &BuiltIn, arguments: Arguments) -> Result<Prin
 }
 
 impl Context<'_> {
+    /// The store as it must be named again in the next command: not where the environment or the default names it.
+    fn named_store(&self) -> Option<String> {
+        let store = &self.global.store;
+        let is_known =
+            *store == DEFAULT_STORE || std::env::var("SUREFOOT_STORE").as_ref() == Ok(store);
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b":/._-".contains(&byte);
+        let quoted = if store.bytes().all(plain) {
+            store.clone()
+        } else {
+            format!("'{}'", store.replace('\'', "'\\''"))
+        };
+        (!is_known).then_some(quoted)
+    }
+
     /// The use cases on a store that must be there.
     pub(crate) async fn operator(&self) -> Result<Operator, CliError> {
         self.operator_on(Need::Existing).await

@@ -4,7 +4,7 @@ use surefoot_kernel_core::{Code, Verdict};
 use surefoot_operator::Resolve;
 
 use super::{Context, OneStep, Printed, Seen};
-use crate::args::Verb;
+use crate::args::{Verb, own_words};
 use crate::error::CliError;
 use crate::input::json_of;
 
@@ -31,7 +31,7 @@ struct VerdictArgs {
     #[arg(long, value_name = "JSON or FILE")]
     succeeded: Option<String>,
     /// It was refused; a sentence for people.
-    #[arg(long, value_name = "MESSAGE")]
+    #[arg(long, value_name = "MESSAGE", value_parser = own_words)]
     failed: Option<String>,
     /// It did not happen: the step runs again.
     #[arg(long)]

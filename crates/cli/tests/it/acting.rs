@@ -82,7 +82,7 @@ fn resolve_failed() {
 }
 
 #[test]
-fn the_commands_of_an_explanation_work_as_they_are_printed() {
+fn the_commands_of_an_explanation_work_once_their_places_are_filled_in() {
     for index in 0..6 {
         let shell = Shell::published();
         let run = shell.unknown();
@@ -90,8 +90,15 @@ fn the_commands_of_an_explanation_work_as_they_are_printed() {
         let actions = explanation["legal_actions"].as_array().unwrap();
         assert_eq!(actions.len(), 6);
         let command = actions[index]["command"].as_str().unwrap();
-        let typed = command.replace("OUTPUT_JSON", r#"{"id":"p-1"}"#);
-        let words: Vec<&str> = typed.split(' ').skip(1).collect();
+        let unread = command.replace('\'', "");
+        let did =
+            shell.with(&[&unread.split(' ').skip(1).collect::<Vec<_>>()[..], &["--yes"]].concat());
+        assert_eq!(did.code, 2, "{command}: it is no answer as it stands: {did:?}");
+        let typed = command
+            .replace("'<output as JSON>'", r#"{"id":"p-1"}"#)
+            .replace("'<message>'", "declined")
+            .replace("'<why>'", "looked-it-up");
+        let words: Vec<&str> = typed.split(' ').skip(1).chain(["--yes"]).collect();
         let did = shell.with(&words);
         assert_eq!(did.code, 0, "{command}: {did:?}");
         assert_ne!(shell.revision(run), explanation["revision"].as_u64().unwrap());

@@ -281,17 +281,17 @@ fn explain() {
 
         What you may do
         resolve: it happened: the run goes on with the output that you give; the step is not called again
-            surefoot resolve run_00000000000000000000000000000000 steps.1 --succeeded OUTPUT_JSON --revision 5 --reason WHY --yes
+            surefoot resolve run_00000000000000000000000000000000 steps.1 --succeeded '<output as JSON>' --revision 5 --reason '<why>'
         resolve: the provider refused it: the run fails
-            surefoot resolve run_00000000000000000000000000000000 steps.1 --failed MESSAGE --revision 5 --reason WHY --yes
+            surefoot resolve run_00000000000000000000000000000000 steps.1 --failed '<message>' --revision 5 --reason '<why>'
         resolve: it is certain that it did not happen: the step is called again
-            surefoot resolve run_00000000000000000000000000000000 steps.1 --not-performed --revision 5 --reason WHY --yes
+            surefoot resolve run_00000000000000000000000000000000 steps.1 --not-performed --revision 5 --reason '<why>'
         reconcile: the provider may know by now: a worker asks it again, nothing is repeated
-            surefoot reconcile run_00000000000000000000000000000000 steps.1 --revision 5 --reason WHY --yes
+            surefoot reconcile run_00000000000000000000000000000000 steps.1 --revision 5 --reason '<why>'
         cancel: nobody wants it any more: it ends once its effect is explained
-            surefoot cancel run_00000000000000000000000000000000 --revision 5 --reason WHY --yes
+            surefoot cancel run_00000000000000000000000000000000 --revision 5 --reason '<why>'
         abandon: nobody will ever know: it ends as failed, and the effect stays listed as unknown
-            surefoot abandon run_00000000000000000000000000000000 --accept-unknown --revision 5 --reason WHY --yes
+            surefoot abandon run_00000000000000000000000000000000 --accept-unknown --revision 5 --reason '<why>'
     "#]],
     );
     let json = shell.json(&format!("explain {run}"));
@@ -329,7 +329,7 @@ fn explain_a_failure() {
 
         What you may do
         retry: the cause is mended: recorded outcomes and effect keys stay, the count of failures begins anew
-            surefoot retry run_00000000000000000000000000000000 --revision 3 --reason WHY --yes
+            surefoot retry run_00000000000000000000000000000000 --revision 3 --reason '<why>'
     "#]],
     );
 }

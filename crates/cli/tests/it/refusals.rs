@@ -41,7 +41,12 @@ fn a_verb_needs_a_reason_and_the_revision_that_was_looked_at() {
     for (arguments, code, says) in [
         (vec!["retry", &id, "--yes", "--revision", "1"], 2, "--reason"),
         (vec!["retry", &id, "--yes", "--reason", "x"], 2, "--revision"),
-        (vec!["retry", &id, "--yes", "--reason", " ", "--revision", "1"], 2, "a reason is needed"),
+        (vec!["retry", &id, "--yes", "--reason", " ", "--revision", "1"], 2, "words of your own"),
+        (
+            vec!["retry", &id, "--yes", "--reason", "<why>", "--revision", "1"],
+            2,
+            "words of your own",
+        ),
         (vec!["retry", &id, "--yes", "--reason", "x", "--revision", "-1"], 2, "-1"),
         (
             vec!["cancel", &id, "--yes", "--reason", "x", "--revision", "0"],

@@ -53,7 +53,7 @@ impl Legal<'_, '_> {
     fn add(&mut self, verb: &'static str, arguments: &str, why: &str) {
         let run = self.known.input.run;
         let command = format!(
-            "surefoot {verb} {}{arguments} --revision {} --reason WHY --yes",
+            "surefoot {verb} {}{arguments} --revision {} --reason '<why>'",
             run.id, run.revision
         );
         self.actions.push(LegalAction { verb, command, why: why.to_owned() });
@@ -69,12 +69,12 @@ impl Legal<'_, '_> {
             } else {
                 "it happened, and only its output is missing: the run goes on with the one that you give"
             };
-            self.add("resolve", &format!(" {step} --succeeded OUTPUT_JSON"), why);
+            self.add("resolve", &format!(" {step} --succeeded '<output as JSON>'"), why);
         }
         let failed = Verdict::Failed { code: None, message: String::new() };
         if self.may(resolve(failed)) {
             let why = "the provider refused it: the run fails";
-            self.add("resolve", &format!(" {step} --failed MESSAGE"), why);
+            self.add("resolve", &format!(" {step} --failed '<message>'"), why);
         }
         if self.may(resolve(Verdict::NotPerformed)) {
             let why = "it is certain that it did not happen: the step is called again";
@@ -132,7 +132,9 @@ impl Legal<'_, '_> {
         let (kind, key) = (text::quoted(on.kind()), text::quoted(on.key()));
         self.actions.push(LegalAction {
             verb: "signal",
-            command: format!("surefoot signal {kind} {key} --app {app} {place} --data JSON"),
+            command: format!(
+                "surefoot signal {kind} {key} --app {app} {place} --data '<data as JSON>'"
+            ),
             why: "what it waits for has occurred: it goes on, as does every run that waits for it"
                 .to_owned(),
         });

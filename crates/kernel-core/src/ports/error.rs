@@ -141,7 +141,9 @@ impl EmitError {
 }
 
 /// Why a workflow was not published. Nothing was written.
-#[derive(Debug, thiserror::Error)]
+///
+/// `Debug` prints the same as `Display`: a program whose `main` returns it shows source excerpts.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum PublishError {
     /// The source does not compile.
@@ -177,6 +179,12 @@ pub enum PublishError {
     /// The store's word.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl std::fmt::Debug for PublishError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
 }
 
 /// Why a signal was not recorded. Nothing was written.

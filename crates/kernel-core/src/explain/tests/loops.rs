@@ -40,7 +40,7 @@ fn iterations_are_listed_and_counted() {
         may have happened: steps.0.do.0#1 mail: a worker came to it, and no outcome is recorded: it would be repeated under the same key
         not started: steps.0.do.0 mail: an iteration that was not begun
         again: steps.0.do.0#1 mail: it would be repeated under the same key
-        $ surefoot cancel run_07070707070707070707070707070707 --revision 4 --reason WHY --yes
+        $ surefoot cancel run_07070707070707070707070707070707 --revision 4 --reason '<why>'
     "#]].assert_eq(&rendered(&story.explain()));
 }
 
@@ -77,7 +77,7 @@ fn only_the_newest_iterations_are_listed() {
         not started: steps.1 pay: behind `steps.0.do.0#25`
         not started: steps.0.do.0 mail x14: an iteration that was not begun
         again: steps.0.do.0#25 mail: it would be repeated under the same key
-        $ surefoot cancel run_07070707070707070707070707070707 --revision 27 --reason WHY --yes
+        $ surefoot cancel run_07070707070707070707070707070707 --revision 27 --reason '<why>'
     "#]].assert_eq(&rendered(&story.explain()));
 }
 
@@ -102,7 +102,7 @@ fn nested_loops_have_their_own_counts() {
         happened: steps.0.do.0.do.0#1.0 mail: its outcome is recorded
         may have happened: steps.0.do.0.do.0#1.1 mail: a worker came to it, and no outcome is recorded: it would be repeated under the same key
         again: steps.0.do.0.do.0#1.1 mail: it would be repeated under the same key
-        $ surefoot cancel run_07070707070707070707070707070707 --revision 6 --reason WHY --yes
+        $ surefoot cancel run_07070707070707070707070707070707 --revision 6 --reason '<why>'
     "#]].assert_eq(&rendered(&story.explain()));
 }
 
@@ -120,7 +120,7 @@ fn a_loop_over_nothing_is_completed() {
         not started: steps.0.do.0 mail: the inputs are not computed yet
         not started: steps.1 book: the inputs are not computed yet
         again: steps.1 book: it would be run again: what an attempt without an outcome wrote was rolled back
-        $ surefoot cancel run_07070707070707070707070707070707 --revision 1 --reason WHY --yes
+        $ surefoot cancel run_07070707070707070707070707070707 --revision 1 --reason '<why>'
     "#]].assert_eq(&rendered(&story.explain()));
 }
 
@@ -148,7 +148,7 @@ fn branches_say_why_they_are_not_reached() {
         not started: steps.1.cases.0.do.0 pay: the inputs are not computed yet
         not started: steps.1.cases.1.do.0 mail: the inputs are not computed yet
         not started: steps.1.default.0 book: the inputs are not computed yet
-        $ surefoot cancel run_07070707070707070707070707070707 --revision 0 --reason WHY --yes
+        $ surefoot cancel run_07070707070707070707070707070707 --revision 0 --reason '<why>'
     "#]]
     .assert_eq(&rendered(&story.explain()));
     story.claim();
@@ -168,7 +168,7 @@ fn branches_say_why_they_are_not_reached() {
         not started: steps.1.cases.0.do.0 pay: another branch was taken
         not started: steps.1.default.0 book: another branch was taken
         again: steps.1.cases.1.do.0 mail: it would be repeated under the same key
-        $ surefoot cancel run_07070707070707070707070707070707 --revision 3 --reason WHY --yes
+        $ surefoot cancel run_07070707070707070707070707070707 --revision 3 --reason '<why>'
     "#]].assert_eq(&rendered(&story.explain()));
 }
 

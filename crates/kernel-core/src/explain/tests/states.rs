@@ -26,7 +26,7 @@ fn queued_and_new() {
             steps.1 pay not_reached (the inputs are not computed yet)
             not started: steps.0 mail: the inputs are not computed yet
             not started: steps.1 pay: the inputs are not computed yet
-            $ surefoot cancel run_07070707070707070707070707070707 --revision 0 --reason WHY --yes
+            $ surefoot cancel run_07070707070707070707070707070707 --revision 0 --reason '<why>'
         "#]],
     );
 }
@@ -48,8 +48,8 @@ fn queued_and_no_worker_can_run_it() {
             steps.1 pay not_reached (the inputs are not computed yet)
             not started: steps.0 mail: the inputs are not computed yet
             not started: steps.1 pay: the inputs are not computed yet
-            $ surefoot cancel run_07070707070707070707070707070707 --revision 0 --reason WHY --yes
-            $ surefoot abandon run_07070707070707070707070707070707 --revision 0 --reason WHY --yes
+            $ surefoot cancel run_07070707070707070707070707070707 --revision 0 --reason '<why>'
+            $ surefoot abandon run_07070707070707070707070707070707 --revision 0 --reason '<why>'
         "#]],
     );
     story.sessions[0].seen_at = at("11:00:00");
@@ -63,8 +63,8 @@ fn queued_and_no_worker_can_run_it() {
             steps.1 pay not_reached (the inputs are not computed yet)
             not started: steps.0 mail: the inputs are not computed yet
             not started: steps.1 pay: the inputs are not computed yet
-            $ surefoot cancel run_07070707070707070707070707070707 --revision 0 --reason WHY --yes
-            $ surefoot abandon run_07070707070707070707070707070707 --revision 0 --reason WHY --yes
+            $ surefoot cancel run_07070707070707070707070707070707 --revision 0 --reason '<why>'
+            $ surefoot abandon run_07070707070707070707070707070707 --revision 0 --reason '<why>'
         "#]],
     );
 }
@@ -84,7 +84,7 @@ fn running() {
             may have happened: steps.0 mail: a worker came to it, and no outcome is recorded: it would be repeated under the same key
             not started: steps.1 pay: behind `steps.0`
             again: steps.0 mail: it would be repeated under the same key
-            $ surefoot cancel run_07070707070707070707070707070707 --revision 2 --reason WHY --yes
+            $ surefoot cancel run_07070707070707070707070707070707 --revision 2 --reason '<why>'
         "#]],
     );
 }
@@ -105,7 +105,7 @@ fn running_with_a_lease_that_ran_out() {
             may have happened: steps.0 mail: a worker came to it, and no outcome is recorded: it would be repeated under the same key
             not started: steps.1 pay: behind `steps.0`
             again: steps.0 mail: it would be repeated under the same key
-            $ surefoot cancel run_07070707070707070707070707070707 --revision 2 --reason WHY --yes
+            $ surefoot cancel run_07070707070707070707070707070707 --revision 2 --reason '<why>'
         "#]],
     );
 }
@@ -147,7 +147,7 @@ fn queued_with_backoff() {
             may have happened: steps.0 mail: a worker came to it, and no outcome is recorded: it would be repeated under the same key
             not started: steps.1 pay: behind `steps.0`
             again: steps.0 mail: it would be repeated under the same key
-            $ surefoot cancel run_07070707070707070707070707070707 --revision 3 --reason WHY --yes
+            $ surefoot cancel run_07070707070707070707070707070707 --revision 3 --reason '<why>'
         "#]],
     );
 }
@@ -171,7 +171,7 @@ fn queued_and_the_next_worker_gives_it_up() {
             steps.1 pay not_reached (behind `steps.0`)
             may have happened: steps.0 mail: a worker came to it, and no outcome is recorded: it would be repeated under the same key
             not started: steps.1 pay: behind `steps.0`
-            $ surefoot cancel run_07070707070707070707070707070707 --revision 7 --reason WHY --yes
+            $ surefoot cancel run_07070707070707070707070707070707 --revision 7 --reason '<why>'
         "#]],
     );
 }
@@ -196,8 +196,8 @@ fn waiting_for_a_signal() {
         steps.0 waitFor waiting attempt=1
         steps.1 mail not_reached (behind `steps.0`)
         not started: steps.1 mail: behind `steps.0`
-        $ surefoot signal approval 'order 7' --app shop --scope berlin --data JSON
-        $ surefoot cancel run_07070707070707070707070707070707 --revision 2 --reason WHY --yes
+        $ surefoot signal approval 'order 7' --app shop --scope berlin --data '<data as JSON>'
+        $ surefoot cancel run_07070707070707070707070707070707 --revision 2 --reason '<why>'
     "#]],
     );
 }
@@ -219,8 +219,8 @@ fn waiting_in_an_action() {
             may have happened: steps.0 mail: a worker came to it, and no outcome is recorded: it would be repeated under the same key
             not started: steps.1 pay: behind `steps.0`
             again: steps.0 mail: once woken it is repeated under the same key
-            $ surefoot signal job j-1 --app shop --app-wide --data JSON
-            $ surefoot cancel run_07070707070707070707070707070707 --revision 3 --reason WHY --yes
+            $ surefoot signal job j-1 --app shop --app-wide --data '<data as JSON>'
+            $ surefoot cancel run_07070707070707070707070707070707 --revision 3 --reason '<why>'
         "#]],
     );
 }
@@ -242,7 +242,7 @@ fn waiting_until_an_instant() {
         steps.0 mail completed effect=succeeded
         steps.1 delay waiting attempt=1
         happened: steps.0 mail: its outcome is recorded
-        $ surefoot cancel run_07070707070707070707070707070707 --revision 4 --reason WHY --yes
+        $ surefoot cancel run_07070707070707070707070707070707 --revision 4 --reason '<why>'
     "#]],
     );
 }
@@ -345,7 +345,7 @@ fn failed_in_a_branch_with_code_sentence_and_next_action() {
             may have happened: steps.0.then.0 mail: a worker came to it before it failed; a retry repeats it under the same key
             not started: steps.0.else.0 pay: another branch was taken
             not started: steps.1 book: the run failed at `steps.0.then.0`
-            $ surefoot retry run_07070707070707070707070707070707 --revision 3 --reason WHY --yes
+            $ surefoot retry run_07070707070707070707070707070707 --revision 3 --reason '<why>'
         "#]],
     );
 }
@@ -434,7 +434,7 @@ fn a_retry_keeps_what_was_recorded() {
             may have happened: steps.0 mail: a worker came to it, and no outcome is recorded: it would be repeated under the same key
             not started: steps.1 pay: behind `steps.0`
             again: steps.0 mail: it would be repeated under the same key
-            $ surefoot cancel run_07070707070707070707070707070707 --revision 4 --reason WHY --yes
+            $ surefoot cancel run_07070707070707070707070707070707 --revision 4 --reason '<why>'
         "#]],
     );
 }
@@ -456,9 +456,9 @@ fn after_an_operators_word_the_next_step_is_not_started() {
         steps.1 mail not_reached (behind `steps.0`)
         happened: steps.0 pay: it happened; its output could not be kept
         not started: steps.1 mail: behind `steps.0`
-        $ surefoot resolve run_07070707070707070707070707070707 steps.0 --succeeded OUTPUT_JSON --revision 4 --reason WHY --yes
-        $ surefoot cancel run_07070707070707070707070707070707 --revision 4 --reason WHY --yes
-        $ surefoot abandon run_07070707070707070707070707070707 --revision 4 --reason WHY --yes
+        $ surefoot resolve run_07070707070707070707070707070707 steps.0 --succeeded '<output as JSON>' --revision 4 --reason '<why>'
+        $ surefoot cancel run_07070707070707070707070707070707 --revision 4 --reason '<why>'
+        $ surefoot abandon run_07070707070707070707070707070707 --revision 4 --reason '<why>'
     "#]],
     );
     let output = json!("p-1");
@@ -472,7 +472,7 @@ fn after_an_operators_word_the_next_step_is_not_started() {
             steps.1 mail not_reached (it is next, and no worker has come to it)
             happened: steps.0 pay: an operator said so
             not started: steps.1 mail: it is next, and no worker has come to it
-            $ surefoot cancel run_07070707070707070707070707070707 --revision 5 --reason WHY --yes
+            $ surefoot cancel run_07070707070707070707070707070707 --revision 5 --reason '<why>'
         "#]],
     );
 }
@@ -492,7 +492,7 @@ fn a_journal_that_does_not_fit_is_not_guessed_around() {
             Runs. Its plan or journal cannot be read: what it did is not known here.
             - held: worker wrk_02020202020202020202020202020202 holds it
             - unreadable: the journal cannot be restored: journal row 0 is missing, the next is 1
-            $ surefoot cancel run_07070707070707070707070707070707 --revision 3 --reason WHY --yes
+            $ surefoot cancel run_07070707070707070707070707070707 --revision 3 --reason '<why>'
         "#]],
     );
 }
@@ -518,7 +518,7 @@ fn without_a_plan_only_the_row_speaks() {
         - held: worker wrk_02020202020202020202020202020202 holds it
         - unreadable: the plan cannot be read: expected value at line 1
         may have happened: steps.0 pay: its call was marked, and no outcome can be read
-        $ surefoot cancel run_07070707070707070707070707070707 --revision 3 --reason WHY --yes
+        $ surefoot cancel run_07070707070707070707070707070707 --revision 3 --reason '<why>'
     "#]]
     .assert_eq(&rendered(&explanation));
 }
@@ -587,7 +587,7 @@ fn json_field_names_and_times() {
           "legal_actions": [
             {
               "verb": "cancel",
-              "command": "surefoot cancel run_07070707070707070707070707070707 --revision 2 --reason WHY --yes",
+              "command": "surefoot cancel run_07070707070707070707070707070707 --revision 2 --reason '<why>'",
               "why": "nobody wants it any more: it ends as soon as its worker sees that"
             }
           ]

@@ -273,6 +273,9 @@ impl Dependency {
 }
 
 /// The durable fact that a dependency occurred. The first one of a key stays.
+///
+/// A signal is for ever: it may come before anybody waits, and waiting does not use it up. Every later wait on the
+/// same kind and key ends at once with the same data. Use a key that is unique for each wait, such as the run's id.
 #[derive(Debug, Clone, PartialEq)]
 #[must_use = "a signal does nothing until it is sent"]
 pub struct Signal {

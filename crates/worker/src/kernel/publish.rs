@@ -15,6 +15,9 @@ const LOOKS: u32 = 6;
 
 /// A workflow to publish.
 ///
+/// Every call of [`Scoped::publish`](super::Scoped::publish) writes a new version, also of a source that is stored
+/// already: publish when the source has changed, not at each start of the program.
+///
 /// ```
 /// use surefoot_worker::Publication;
 /// let draft = Publication::new("reorder", "steps: [{ succeed: { message: Done } }]").draft().author("ann");

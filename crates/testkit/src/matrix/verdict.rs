@@ -46,8 +46,11 @@ pub(super) fn recorded(facts: &[Fact]) -> BTreeSet<&StepKey> {
 
 /// The ambiguous steps whose calls were marked.
 pub(super) fn marked(facts: &[Fact]) -> BTreeSet<&StepKey> {
-    let mark = |fact| if let &Fact::CallMarked { ref step, .. } = fact { Some(step) } else { None };
     facts.iter().filter_map(mark).collect()
+}
+
+fn mark(fact: &Fact) -> Option<&StepKey> {
+    if let Fact::CallMarked { step, .. } = fact { Some(step) } else { None }
 }
 
 /// How often an action did something for a step.

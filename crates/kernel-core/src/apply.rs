@@ -2,7 +2,7 @@
 
 use crate::{
     Attention, EffectState, End, Fact, Failure, Lease, OpenEffect, Phase, ReleaseReason, Resume,
-    Run, StepDeadline, StepKey, Timestamp, Todo, Wait, Wake,
+    Run, SaidBy, StepDeadline, StepKey, Timestamp, Todo, Wait, Wake,
 };
 
 /// The only function that changes a run. Total: a fact that does not fit leaves the run as it is, and succeeded
@@ -22,7 +22,7 @@ pub fn apply(mut run: Run, fact: &Fact) -> Run {
         Fact::InputsComputed { .. } | Fact::BranchTaken { .. } => progressed(run),
         Fact::CallMarked { step, action, at } => mark(run, step, action, *at),
         Fact::OutcomeUnknown { evidence, .. } => outcome_unknown(run, evidence.as_ref()),
-        Fact::NothingHappened { .. } => explained(run),
+        Fact::NothingHappened { by, .. } => nothing_happened(run, *by),
         Fact::StepCompleted { .. } => progressed(step_over(explained(run))),
         Fact::OutputRefused { step, action, error, evidence, at } => {
             output_refused(run, (step, action), error, evidence, *at)
@@ -136,6 +136,16 @@ fn explained(mut run: Run) -> Run {
     run
 }
 
+/// The call can be made again. On a person's word the count of bad executions starts anew, or the next claim might
+/// find it full and fail the run instead.
+fn nothing_happened(mut run: Run, by: SaidBy) -> Run {
+    if by == SaidBy::Operator {
+        run.failures = 0;
+        run.last_failure = None;
+    }
+    explained(run)
+}
+
 /// What has to be explained first, wherever the run stands now.
 fn todo_of(run: &Run) -> Todo {
     match run.effect() {
@@ -150,9 +160,9 @@ fn requeue(mut run: Run, ready_at: Timestamp) -> Run {
     run
 }
 
+/// The count of bad executions starts again; attempts of the open step go on, since none may be one too few.
 fn retried(mut run: Run) -> Run {
     run.failures = 0;
-    run.step_attempt = 0;
     run.ended_at = None;
     run.last_failure = None;
     requeue(run, Timestamp::default())

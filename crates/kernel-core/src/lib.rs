@@ -12,6 +12,7 @@ mod code;
 mod decide;
 mod effect;
 mod event;
+mod explain;
 pub mod expr;
 mod fact;
 mod id;
@@ -37,6 +38,11 @@ pub use effect::{EffectClass, EffectKey, EffectState, LostAttempt};
 pub use event::{
     CheckedEvent, CheckedSignal, Dependency, Dispatch, EVENT_MAX_PAYLOAD_BYTES, Event, Invocation,
     SIGNAL_MAX_DATA_BYTES, START_EVENT, Signal, actor_of,
+};
+pub use explain::{
+    Coverage, EXPLAIN_MAX_ITERATIONS, EXPLAIN_MAX_STEPS, EffectNote, EffectNotes, ExplainInput,
+    Explanation, Iterations, LegalAction, Reason, ReasonKind, Repeat, SESSION_LIVE_FOR, Shown,
+    ShownError, StepState, explain, is_live, shown_steps,
 };
 pub use fact::{End, Fact, ReleaseReason, SaidBy, Taken};
 pub use id::{App, EventId, IdError, RunId, Scope, SessionId, StepKey, VersionId, WorkflowKey};

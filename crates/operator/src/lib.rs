@@ -1,1 +1,32 @@
-//! The operator's use cases, shared by command line, HTTP API and console.
+//! The operator's use cases, shared by command line, HTTP API and console: they render the same words.
+//!
+//! [`Operator`] looks, and acts: every verb takes the revision that was looked at, a reason and an actor, changes
+//! nothing if the run has moved since, and leaves an audit row. What a verb may do is decided by the core on the
+//! stored row; there is no second copy of the rules here.
+//!
+//! The views are plain values. As JSON their field names and forms are part of the interface: ids are text, times
+//! RFC 3339 in UTC with microseconds.
+
+mod author;
+mod error;
+mod health;
+mod operator;
+mod read;
+mod store;
+mod verb;
+mod view;
+
+pub use author::{ActivateVersion, EmitEvent, PublishSource, SendTo};
+pub use error::{ErrorClass, OperatorError};
+pub use health::{
+    CLOCK_SKEW_NOTED_FROM, EVENT_PENDING_RED_AFTER, RUN_DUE_RED_AFTER, UNSETTLED_RED_AFTER,
+};
+pub use operator::Operator;
+pub use store::Store;
+pub use verb::{Abandon, Cancel, Reconcile, Resolve, Retry};
+pub use view::{
+    ActivationView, AppHealthView, At, Done, EffectView, EffectsView, EmittedView, EventHealthView,
+    EventSummary, EventView, EventsView, HealthView, MissingModuleView, Outcome, PublishedView,
+    RunView, RunsView, ShowView, SignalSentView, SignalView, SignalsView, StepView, VerdictView,
+    VerdictsView, VersionView, VersionsView, WorkerHealthView, WorkflowView, WorkflowsView,
+};

@@ -88,7 +88,8 @@ impl SqliteFence {
         Err(if is_mine { FenceError::Canceled } else { FenceError::LeaseLost })
     }
 
-    /// Remembers the fence until SQLite says that the transaction ended, or its connection is closed.
+    /// Remembers the fence until SQLite says that the transaction ended, or its connection is closed. A connection
+    /// has one hook of each kind: those that the application may have set on it are replaced.
     async fn note(&self, tx: &mut SqliteConnection) -> Result<(), FenceError> {
         let place = place_of(tx);
         let is_known = self.fences.table().contains_key(&place);

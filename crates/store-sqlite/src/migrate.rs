@@ -41,6 +41,9 @@ async fn try_migrate(options: &SqliteOptions) -> Result<(), StoreError> {
     if found > known {
         return Err(StoreError::SchemaTooNew { found, known });
     }
+    if found == 0 && !options.create {
+        return Err(unavailable("the file holds no store: a database of another program?"));
+    }
     if found < known {
         use_wal(&mut conn).await?;
         apply(&mut conn, known).await?;

@@ -51,7 +51,7 @@ impl SqliteOptions {
         self
     }
 
-    /// Whether a missing file is created. The default is to do so.
+    /// Whether a missing file is created, and a file without the store's tables gets them. The default is to do so.
     #[must_use]
     pub fn create_if_missing(mut self, create: bool) -> Self {
         self.create = create;

@@ -14,6 +14,9 @@ mod worker;
 pub use builder::{Claim, Gate, NotYet, WorkerBuilder};
 pub use engine::LoopHealth;
 pub use error::{AwaitError, CancelError, WorkerError};
-pub use kernel::{AfterCommit, CancelOutcome, Kernel, KernelBuilder, Scoped, WorkerWaker};
+pub use kernel::{
+    AfterCommit, CancelOutcome, Kernel, KernelBuilder, Publication, Scoped, StepInterest,
+    WorkerWaker,
+};
 pub use system::{SystemClock, SystemIds};
 pub use worker::{Health, Running, Tick, Ticked, Worker};

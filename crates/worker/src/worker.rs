@@ -69,6 +69,8 @@ impl Worker {
     /// One bounded pass, without anything left behind: wakes what is due, dispatches deferred events, claims at most
     /// `max_runs` runs and drives each as far as it goes.
     ///
+    /// Leases are kept by the same task, so an action that blocks its thread for long may lose its lease here.
+    ///
     /// Not cancel safe: runs that are being driven are dropped like in a crash, and taken up again after their lease.
     ///
     /// # Errors

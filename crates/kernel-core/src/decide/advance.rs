@@ -61,7 +61,7 @@ fn too_much(held: &Held, plan: &Plan, next: &Next<'_>, now: Timestamp) -> Option
         }
         Next::Step { .. } | Next::Inputs | Next::Broken(_) | Next::Done { .. } => None,
     };
-    if let Some(failure) = exhausted(held, policy) {
+    if let Some(failure) = exhausted(held, attempts_of(policy)) {
         return Some(stop(failure));
     }
     let room = 2 * OUTPUT_MAX_BYTES as u64;
@@ -73,9 +73,12 @@ fn too_much(held: &Held, plan: &Plan, next: &Next<'_>, now: Timestamp) -> Option
     })
 }
 
+fn attempts_of(policy: Option<&ActionPolicy>) -> u32 {
+    policy.map_or(RUN_MAX_CONSECUTIVE_FAILURES, |policy| policy.retry.attempts)
+}
+
 /// Whether too many executions in a row ended badly for another one.
-fn exhausted(held: &Held, policy: Option<&ActionPolicy>) -> Option<Failure> {
-    let attempts = policy.map_or(RUN_MAX_CONSECUTIVE_FAILURES, |policy| policy.retry.attempts);
+fn exhausted(held: &Held, attempts: u32) -> Option<Failure> {
     (held.run.failures > attempts).then(|| {
         let last = held.run.last_failure.as_ref().map_or_else(
             || "no execution lived long enough to say why".to_owned(),
@@ -187,7 +190,9 @@ pub(super) fn policy_of<'p>(plan: &'p Plan, action: &str) -> Result<&'p ActionPo
 
 /// An effect is unexplained: nothing else is done before the provider was asked.
 fn ask_provider(held: &Held, plan: &Plan, effect: &OpenEffect) -> Decision {
-    if let Some(failure) = exhausted(held, plan.policies.get(&effect.action)) {
+    // An action's attempts are calls, and a question is none: it is asked however few calls are allowed.
+    let attempts = attempts_of(plan.policies.get(&effect.action)).max(RUN_MAX_CONSECUTIVE_FAILURES);
+    if let Some(failure) = exhausted(held, attempts) {
         return attention(held, failure.at(&effect.step));
     }
     let node = match held.cursor.next(plan) {

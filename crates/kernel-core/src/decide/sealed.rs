@@ -75,6 +75,11 @@ impl Sealed {
         self.lazy
     }
 
+    /// What is inside, for showing a person what would be done; nothing can be carried out with it.
+    pub(crate) fn peek(&self) -> Option<&Command> {
+        self.command.as_deref()
+    }
+
     /// Opens with the store's receipt.
     ///
     /// # Errors

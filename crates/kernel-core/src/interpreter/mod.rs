@@ -10,6 +10,7 @@ mod position;
 
 pub use cursor::{Cursor, Next, RestoreInvalid};
 pub(crate) use inputs::compute_inputs;
+pub(crate) use position::{Branch, KeyPath};
 
 /// Bytes of JSON of a list that a loop rebuilds from its iterations' outputs.
 pub const LOOP_VALUE_MAX_BYTES: usize = 16 * 1024 * 1024;

@@ -36,8 +36,9 @@ pub(super) enum Inside {
     Loop { items: Vec<Value>, index: usize, outputs: Vec<Value>, bytes: usize },
 }
 
+/// A branch of `if` or `switch`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Branch {
+pub(crate) enum Branch {
     Then,
     Else,
     Case(usize),
@@ -83,27 +84,73 @@ pub(super) fn list_at<'p>(plan: &'p Plan, frames: &[Frame], depth: usize) -> Opt
 
 /// The key of the step at which the frames stand: `steps.2.cases.0.do.1#3.0`.
 pub(super) fn key_of(frames: &[Frame]) -> StepKey {
-    let mut key = String::from("steps");
-    let mut iterations = String::new();
+    let mut path = KeyPath::root();
     for frame in frames {
-        let _ = write!(key, ".{}", frame.index);
+        path = path.step(frame.index);
         match &frame.inside {
             None => {}
-            Some(Inside::Branch(Branch::Then)) => key.push_str(".then"),
-            Some(Inside::Branch(Branch::Else)) => key.push_str(".else"),
-            Some(Inside::Branch(Branch::Case(index))) => {
-                let _ = write!(key, ".cases.{index}.do");
-            }
-            Some(Inside::Branch(Branch::Default)) => key.push_str(".default"),
-            Some(Inside::Loop { index, .. }) => {
-                key.push_str(".do");
-                let _ =
-                    write!(iterations, "{}{index}", if iterations.is_empty() { '#' } else { '.' });
-            }
+            Some(Inside::Branch(branch)) => path = path.branch(*branch),
+            Some(Inside::Loop { index, .. }) => path = path.iteration(*index),
         }
     }
-    key.push_str(&iterations);
-    key.into()
+    path.key()
+}
+
+/// Builds step keys from the outside to the inside; the one place that knows how they are written.
+#[derive(Debug, Clone)]
+pub(crate) struct KeyPath {
+    path: String,
+    iterations: String,
+}
+
+impl KeyPath {
+    /// The list of top-level steps.
+    pub(crate) fn root() -> Self {
+        Self { path: "steps".to_owned(), iterations: String::new() }
+    }
+
+    /// A step of the list.
+    pub(crate) fn step(mut self, index: usize) -> Self {
+        let _ = write!(self.path, ".{index}");
+        self
+    }
+
+    /// The list of a branch of the step.
+    pub(crate) fn branch(mut self, branch: Branch) -> Self {
+        match branch {
+            Branch::Then => self.path.push_str(".then"),
+            Branch::Else => self.path.push_str(".else"),
+            Branch::Case(index) => {
+                let _ = write!(self.path, ".cases.{index}.do");
+            }
+            Branch::Default => self.path.push_str(".default"),
+        }
+        self
+    }
+
+    /// The body of the loop that the step is, in one of its iterations.
+    pub(crate) fn iteration(self, index: usize) -> Self {
+        let mut body = self.body();
+        let separator = if body.iterations.is_empty() { '#' } else { '.' };
+        let _ = write!(body.iterations, "{separator}{index}");
+        body
+    }
+
+    /// The body of the loop that the step is, in no iteration: the place in the plan, not a key of a run.
+    pub(crate) fn body(mut self) -> Self {
+        self.path.push_str(".do");
+        self
+    }
+
+    /// The place in the plan, without iterations.
+    pub(crate) fn place(&self) -> &str {
+        &self.path
+    }
+
+    /// As a key.
+    pub(crate) fn key(&self) -> StepKey {
+        format!("{}{}", self.path, self.iterations).into()
+    }
 }
 
 impl Inside {

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    Attention, CancelRequest, Fact, Failure, JournalEntry, OpenEffect, Phase, Run, StepDeadline,
-    StepKey, Todo, apply,
+    Attention, CancelRequest, Fact, Failure, JournalEntry, Micros, OpenEffect, Phase, Run,
+    StepDeadline, StepKey, Timestamp, Todo, apply,
 };
 
 /// A property does not hold.
@@ -54,8 +54,9 @@ pub fn journaled_view(run: &Run) -> JournaledView {
 }
 
 /// Checks a stored row against its journal and the rules that need no history.
-pub(super) fn check(run: &Run, journal: &[JournalEntry]) -> Result<(), Violation> {
+pub(super) fn check(run: &Run, journal: &[JournalEntry], now: Timestamp) -> Result<(), Violation> {
     has_wake_source(run)?;
+    is_looked_at_again(run, now)?;
     honours_cancel(run)?;
     ended_explained(run)?;
     fold_gives_row(run, journal)?;
@@ -76,6 +77,16 @@ pub(super) fn has_wake_source(run: &Run) -> Result<(), Violation> {
         | Phase::Succeeded { .. }
         | Phase::Failed { .. }
         | Phase::Canceled { .. } => Ok(()),
+    }
+}
+
+/// A queued or running run is due within a day, which is the longest that a provider may ask for.
+fn is_looked_at_again(run: &Run, now: Timestamp) -> Result<(), Violation> {
+    match run.claimable_at() {
+        Some(at) if at.since(now) > Micros::from_secs(86_400) => {
+            Err(Violation(format!("nobody looks at the run before {at}")))
+        }
+        Some(_) | None => Ok(()),
     }
 }
 

@@ -7,8 +7,8 @@ use super::world::{Checked, LEASE, Verb, Worker, World};
 use crate::plan::{Plan, StepKind};
 use crate::{
     Answer, Call, Code, Command, Commit, Decision, Dependency, Durability, EffectClass, EffectKey,
-    Failure, Fenced, Held, Input, Micros, Next, Phase, Prepared, Receipt, ReconcileAnswer,
-    Rejection, RowInput, Todo, Verdict, decide,
+    Failure, Fenced, Held, Input, Micros, Next, Phase, Prepared, RUN_MAX_CONSECUTIVE_FAILURES,
+    Receipt, ReconcileAnswer, Rejection, RowInput, Todo, Verdict, decide,
 };
 
 impl World {
@@ -40,6 +40,12 @@ impl World {
         | Command::Transact(call)
         | Command::Reconcile(call)) = command;
         let attempts = self.plan.policies.get(&call.action).map(|policy| policy.retry.attempts);
+        // A question is no call of the action: it has the kernel's own limit where the action's is lower.
+        let least = match command {
+            Command::Reconcile(_) => RUN_MAX_CONSECUTIVE_FAILURES,
+            Command::Prepare(_) | Command::Call(_) | Command::Transact(_) => 0,
+        };
+        let attempts = attempts.map(|attempts| attempts.max(least));
         let failures = worker.held.run.failures;
         if attempts.is_some_and(|attempts| failures > attempts) {
             return Err(Violation(format!("{failures} bad executions in a row, and another call")));

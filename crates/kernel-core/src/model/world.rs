@@ -208,7 +208,7 @@ impl World {
     }
 
     fn check(&self, before: &Run) -> Checked {
-        invariants::check(&self.stored, &self.journal)?;
+        invariants::check(&self.stored, &self.journal, self.now)?;
         if matches!(before.phase, Phase::Succeeded { .. } | Phase::Canceled { .. })
             && *before != self.stored
         {

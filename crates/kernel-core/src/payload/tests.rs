@@ -34,6 +34,7 @@ fn the_json_library_keeps_neither_the_order_of_keys_nor_the_digits_of_numbers() 
     assert_eq!(value.to_string(), "1.1", "feature arbitrary_precision is on");
 }
 
+/// Covers field fault 99. Covers field fault 101.
 #[test]
 fn text_stays_byte_for_byte_and_values_keep_value_and_type() {
     for (text, canonical) in [
@@ -95,6 +96,7 @@ fn a_key_stands_once_in_its_object() {
     kept(r#"[{"a":{"a":1}},{"a":1}]"#, r#"[{"a":{"a":1}},{"a":1}]"#);
 }
 
+/// Covers field fault 96.
 #[test]
 fn half_a_surrogate_pair_is_refused() {
     for text in [
@@ -176,6 +178,7 @@ fn what_is_not_json_is_refused_at_its_place() {
     }
 }
 
+/// Covers field fault 97.
 #[test]
 fn a_refusal_is_a_sentence_with_the_place() {
     let error = Payload::parse(r#"{"lines":[{"id":18446744073709551616}]}"#).unwrap_err();
@@ -188,6 +191,7 @@ fn a_refusal_is_a_sentence_with_the_place() {
     assert!(error.contains("it is not JSON: EOF") && error.contains("column 1"), "{error}");
 }
 
+/// Covers field fault 95. Covers field fault 98.
 #[test]
 fn any_message_can_be_stored() {
     for (text, stored) in [
@@ -212,7 +216,6 @@ fn any_message_can_be_stored() {
     }
 }
 
-/// Covers behaviour 111.
 #[test]
 fn what_the_kernel_stores_around_a_payload_of_full_depth_is_read_back() {
     let lists = PAYLOAD_MAX_DEPTH - 1;

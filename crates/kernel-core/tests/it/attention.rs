@@ -76,6 +76,27 @@ fn what_did_not_happen_runs_again() {
     assert!(matches!(drive.command, Some(Command::Prepare(_))));
 }
 
+/// Covers field fault 114.
+#[test]
+fn a_person_who_says_that_nothing_happened_gets_another_call() {
+    let mut drive = Drive::begun(plan(vec![action(EffectClass::Ambiguous)]));
+    drive.answer(unknown());
+    while drive.state() != RunState::NeedsAttention {
+        drive.claim();
+        drive.advance();
+        if drive.state() == RunState::Running {
+            let answer = ReconcileAnswer::Error { message: "away".to_owned(), retry_after: None };
+            drive.give(Input::Reconciled { step: key("steps.0"), answer }).unwrap();
+        }
+    }
+    assert_eq!(drive.failure().code, Code::RETRY_EXHAUSTED);
+    resolve(&mut drive, Verdict::NotPerformed).unwrap();
+    assert_eq!((drive.run().failures, &drive.run().last_failure), (0, &None));
+    drive.claim();
+    drive.advance();
+    assert!(matches!(drive.command, Some(Command::Prepare(_))), "{:?}", drive.run().phase);
+}
+
 /// Covers behaviour 141.
 #[test]
 fn a_verdict_needs_an_effect_that_waits_for_it() {
@@ -130,13 +151,13 @@ fn a_failed_run_is_tried_again_where_it_failed() {
     let generation = drive.run().generation;
     drive.row(RowInput::Retry).unwrap();
     let run = drive.run();
-    assert_eq!((run.failures, run.step_attempt, run.ended_at), (0, 0, None));
+    assert_eq!((run.failures, run.ended_at), (0, None));
     assert_eq!(run.generation, generation + 1);
     assert_eq!(run.claimable_at(), Some(drive.now));
     drive.claim();
     drive.advance();
     let Some(Command::Prepare(call)) = &drive.command else { panic!() };
-    assert_eq!((call.step.as_str(), call.attempt), ("steps.1", 1));
+    assert_eq!((call.step.as_str(), call.attempt), ("steps.1", 2));
 }
 
 #[test]

@@ -376,3 +376,19 @@ fn a_list_that_outgrows_its_limit_fails_the_run() {
     assert_eq!(drive.failure().step, Some(key("steps.0")));
     assert_eq!(iterations, 16);
 }
+
+/// Covers behaviour 58.
+#[test]
+fn a_run_acts_on_the_object_that_was_bound_when_it_was_published() {
+    let supplier = Expr::Member(
+        Box::new(Expr::Member(Box::new(name("bindings")), "supplier".to_owned())),
+        "Bolts & Co".to_owned(),
+    );
+    let mut bound = plan(vec![set("seen", Template::Expr(supplier))]);
+    let pinned = [("Bolts & Co".to_owned(), "sup_17".to_owned())].into();
+    bound.bindings.insert("supplier".to_owned(), pinned);
+    let mut drive = Drive::begun(bound);
+    finish(&mut drive);
+    let Phase::Succeeded { result, .. } = &drive.run().phase else { panic!() };
+    assert_eq!(result, "sup_17", "whatever it is called by now");
+}

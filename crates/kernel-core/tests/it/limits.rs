@@ -2,11 +2,12 @@ use serde_json::json;
 use surefoot_kernel_core::expr::{Expr, Template};
 use surefoot_kernel_core::plan::StepKind;
 use surefoot_kernel_core::{
-    Answer, Code, EffectClass, End, Fact, Failure, Input, JOURNAL_MAX_BYTES, Micros, Mode, Phase,
-    Rejection, RowInput, RunState, SessionId, Todo,
+    Answer, Code, Command, EffectClass, End, Fact, Failure, Input, JOURNAL_MAX_BYTES, Micros, Mode,
+    Phase, RUN_MAX_CONSECUTIVE_FAILURES, ReconcileAnswer, Rejection, RowInput, RunState, SessionId,
+    Todo,
 };
 
-use crate::drive::{Drive, action, failed, key, plan, step};
+use crate::drive::{Drive, action, failed, key, plan, step, unknown};
 
 /// Covers behaviour 93.
 #[test]
@@ -69,6 +70,28 @@ fn an_actions_own_number_of_attempts_counts() {
     drive.claim();
     drive.advance();
     assert_eq!(drive.failure().code, Code::RETRY_EXHAUSTED);
+}
+
+/// Attempts are calls. Asking the provider is none, so an effect is explained however few calls are allowed.
+#[test]
+fn an_action_that_may_be_called_once_is_asked_about_all_the_same() {
+    let mut plan = plan(vec![action(EffectClass::Ambiguous)]);
+    plan.policies.get_mut("ambiguous").unwrap().retry.attempts = 1;
+    let mut drive = Drive::begun(plan);
+    drive.answer(unknown());
+    for asked in 1..RUN_MAX_CONSECUTIVE_FAILURES {
+        drive.claim();
+        drive.advance();
+        assert!(matches!(drive.command, Some(Command::Reconcile(_))), "{asked}");
+        let answer = ReconcileAnswer::Error { message: "away".to_owned(), retry_after: None };
+        drive.give(Input::Reconciled { step: key("steps.0"), answer }).unwrap();
+    }
+    drive.claim();
+    drive.advance();
+    assert_eq!(drive.state(), RunState::NeedsAttention);
+    assert_eq!(drive.failure().code, Code::RETRY_EXHAUSTED);
+    let text = &drive.failure().message;
+    assert!(text.starts_with("8 executions in a row") && text.contains("away"), "{text}");
 }
 
 #[test]

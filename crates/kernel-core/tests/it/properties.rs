@@ -75,6 +75,8 @@ fn scripts_reach_every_corner() {
 proptest! {
     #![proptest_config(config())]
 
+    /// Covers field fault 1. Covers field fault 4. Covers field fault 6.
+    ///
     /// Fencing, outcomes once, nothing repeated, nothing dropped, order of durability, wake sources, bounded
     /// failures, fold equals row, restart stands where it stood: see `model::World::step`.
     #[test]

@@ -45,10 +45,9 @@ async fn claim(
     }
     let lease =
         Lease { owner: request.session, until: now.plus(request.lease), length: request.lease };
-    let numbers: Vec<i64> =
-        candidates(conn, request, now).await?.into_iter().map(|(_, _, no)| no).collect();
-    let mut decided: Vec<(Head, Commit)> = Vec::with_capacity(numbers.len());
-    for (head, run) in runs_by_no(conn, &numbers).await? {
+    let runs = first_readable(conn, request, now).await?;
+    let mut decided: Vec<(Head, Commit)> = Vec::with_capacity(runs.len());
+    for (head, run) in runs {
         if let Ok(facts) = decide_row(&run, RowInput::Claim { lease: lease.clone() }, now) {
             decided.push((head, Commit::new(&run, &facts)));
         }
@@ -75,8 +74,7 @@ pub(crate) async fn is_claimable(
     if !claimed_before(conn, request).await?.is_empty() {
         return Ok(true);
     }
-    let one = ClaimRequest { limit: 1, ..request.clone() };
-    Ok(!candidates(conn, &one, now).await?.is_empty())
+    Ok(!candidates(conn, request, 1, now).await?.is_empty())
 }
 
 /// What the same claim took when it was made before and its answer was lost.
@@ -92,14 +90,36 @@ async fn claimed_before(
     rows.iter().map(|row| Ok(read_run(row)?.1)).collect()
 }
 
+/// The first due runs that can be read. Those that cannot stay where they stand, at the front: as many more are asked
+/// for, or they would take the places of others in every claim.
+async fn first_readable(
+    conn: &mut SqliteConnection,
+    request: &ClaimRequest,
+    now: Timestamp,
+) -> Result<Vec<(Head, Run)>, Fault> {
+    let mut limit = request.limit;
+    loop {
+        let found = candidates(conn, request, limit, now).await?;
+        let numbers: Vec<i64> = found.into_iter().map(|(_, _, no)| no).collect();
+        let runs = runs_by_no(conn, &numbers).await?;
+        let unreadable = u32::try_from(numbers.len() - runs.len()).unwrap_or(u32::MAX);
+        let next = request.limit.saturating_add(unreadable);
+        let there_is_more = u32::try_from(numbers.len()).is_ok_and(|found| found >= limit);
+        if next <= limit || !there_is_more {
+            return Ok(runs);
+        }
+        limit = next;
+    }
+}
+
 /// The first due runs over all footprints. One footprint at a time reads only what it takes; one query over all of
 /// them would read and sort every due run.
 async fn candidates(
     conn: &mut SqliteConnection,
     request: &ClaimRequest,
+    limit: u32,
     now: Timestamp,
 ) -> Result<Vec<Candidate>, Fault> {
-    let limit = request.limit;
     let mut found: Vec<Candidate> = Vec::new();
     for footprint in &request.footprints {
         let rows = sqlx::query(sql::RUN_CLAIMABLE)

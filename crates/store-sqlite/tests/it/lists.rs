@@ -260,3 +260,24 @@ async fn an_unreadable_run_is_named_and_does_not_hold_up_others() {
     sqlx::query(spoil).execute(&mut conn).await.unwrap();
     assert!(load(&world.store, good).await.journal.is_err());
 }
+
+/// A busy worker asks for one run at a time: the unreadable one at the front would take its place each time.
+#[tokio::test]
+async fn an_unreadable_run_does_not_use_up_a_claim() {
+    let world = World::published().await;
+    let mut runs = Vec::new();
+    for _ in 0..4 {
+        world.pass(Micros::from_secs(1));
+        runs.push(world.emit(order()).await.runs[0]);
+    }
+    let mut conn = raw(&world.path()).await;
+    for bad in &runs[..2] {
+        let spoil = sqlx::query("UPDATE run SET deadline = '{' WHERE id = ?");
+        spoil.bind(bad.to_bytes().to_vec()).execute(&mut conn).await.unwrap();
+    }
+    for good in &runs[2..] {
+        let claimed = world.store.run_claim(claim(1, next())).await.unwrap();
+        assert_eq!(claimed.iter().map(|run| run.id).collect::<Vec<_>>(), [*good]);
+    }
+    assert!(world.store.run_claim(claim(1, next())).await.unwrap().is_empty());
+}

@@ -40,6 +40,22 @@ async fn the_migrations_make_the_schema_that_is_written_down() {
     assert_eq!(dump(&mut raw(&store.path()).await).await, written);
 }
 
+/// A slip of the pen must not put tables into another program's file.
+#[tokio::test]
+async fn a_database_of_somebody_else_is_left_alone_unless_it_may_become_a_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("theirs.db");
+    let mut theirs = raw(&path).await;
+    sqlx::raw_sql("CREATE TABLE song (title TEXT)").execute(&mut theirs).await.unwrap();
+    let before = dump(&mut theirs).await;
+    let look = SqliteOptions::new(&path).create_if_missing(false);
+    let refused = SqliteStore::open_with(look.clone()).await;
+    assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
+    assert_eq!(dump(&mut theirs).await, before);
+    SqliteStore::open(&path).await.unwrap();
+    assert!(SqliteStore::open_with(look).await.is_ok());
+}
+
 /// Covers behaviour 71.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn twenty_starters_migrate_one_file_at_once() {
@@ -98,7 +114,6 @@ async fn a_file_that_cannot_be_opened_is_named_as_unavailable() {
     assert!(matches!(error, StoreError::Unavailable(_)), "{error:?}");
 }
 
-/// Covers field fault 161.
 #[tokio::test]
 async fn the_file_has_a_write_ahead_log() {
     let world = World::new().await;

@@ -218,6 +218,30 @@ async fn a_fence_holds_the_run_until_its_transaction_ends() {
 }
 
 #[tokio::test]
+async fn one_transaction_holds_several_fences() {
+    let world = World::published().await;
+    let runs = world.claimed(2).await;
+    let stamps = vec![runs[0].stamp(), runs[1].stamp()];
+    let request = RenewRequest { session: session(), runs: stamps, lease: LEASE };
+    for ends in ["commit", "rollback", "drop"] {
+        let mut tx = world.store.begin().await.unwrap();
+        for run in &runs {
+            world.store.fence(run.id, run.generation).hold(&mut tx).await.unwrap();
+        }
+        let renewed = world.store.lease_renew(request.clone()).await.unwrap();
+        assert!(renewed.iter().all(|(_, it)| *it == Renewed::FenceHeld), "{ends}: {renewed:?}");
+        match ends {
+            "commit" => tx.commit().await.unwrap(),
+            "rollback" => tx.rollback().await,
+            _ => drop(tx),
+        }
+        let renewed = world.store.lease_renew(request.clone()).await.unwrap();
+        let is_held = |it: &Renewed| matches!(it, Renewed::Held { .. });
+        assert!(renewed.iter().all(|(_, it)| is_held(it)), "{ends}: {renewed:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_fence_refuses_before_any_write() {
     let world = World::published().await;
     let runs = world.claimed(2).await;
@@ -267,7 +291,6 @@ async fn a_lost_race_is_called_a_conflict_wherever_it_hides() {
     tx.rollback().await.unwrap();
 }
 
-/// Covers behaviour 98.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_holds_the_lock_delays_the_others_and_no_lease_is_lost() {
     let world = World::published().await;

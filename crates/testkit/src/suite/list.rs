@@ -113,6 +113,7 @@ macro_rules! store_suite {
                 }
                 signals {
                     a_signal_wakes_exactly_the_runs_that_wait_for_it
+                    signals_that_nobody_waits_for_never_keep_a_run_from_its_end
                     an_app_wide_signal_wakes_only_app_wide_waits
                     a_wait_for_what_has_occurred_wakes_at_once
                     a_signal_counts_whenever_it_comes

@@ -323,3 +323,18 @@ pub async fn no_two_signals_collide_whatever_their_keys<F: StoreFactory>(world: 
     }
     assert!(world.signal(Signal::new("k:a", "b")).await.new, "`k` `a:b` is another signal");
 }
+
+/// Covers field fault 32.
+pub async fn signals_that_nobody_waits_for_never_keep_a_run_from_its_end<F: StoreFactory>(
+    world: &World<F>,
+) {
+    let mut drive = world.running(flow()).await;
+    let before = world.row(drive.run().id).await;
+    for number in 0..200 {
+        assert!(world.signal(approved(&number.to_string())).await.woken.is_empty());
+    }
+    assert_eq!(world.row(drive.run().id).await, before, "none of them touched the run");
+    world.answer(&mut drive, succeeded(json!(1))).await;
+    let revisions = world.row(drive.run().id).await.revision - before.revision;
+    assert!(revisions <= 2, "only what the run itself wrote: {revisions}");
+}

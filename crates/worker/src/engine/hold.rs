@@ -115,6 +115,12 @@ impl Hold {
         self.state().canceled
     }
 
+    /// Whether hooks were told to stop for the worker's sake: it stops, or its lease ends.
+    pub(crate) fn is_leaving(&self) -> bool {
+        let state = self.state();
+        state.stopping || state.ending || state.lost
+    }
+
     /// Whether the store may still be written to in good faith.
     pub(crate) fn is_alive(&self) -> bool {
         let now = self.clock.monotonic();

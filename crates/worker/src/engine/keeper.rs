@@ -7,7 +7,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use surefoot_kernel_core::{BoxFuture, Micros, RenewRequest, Renewed, Stamp, StoreError, TxStore};
+use surefoot_kernel_core::{
+    BoxFuture, LoadRequest, Micros, RenewRequest, Renewed, RunId, Stamp, StoreError, Stored,
+    TxStore,
+};
 
 use super::Engine;
 use super::hold::{Hold, Pulse};
@@ -20,34 +23,53 @@ const HEARTBEAT_EVERY: Micros = Micros::from_millis(500);
 /// How long a heartbeat waits for an answer of the store before the keeper's knowledge has to do.
 const HEARTBEAT_PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a session's leases are renewed with, whatever the store's type.
-pub(crate) trait Renew: Send + Sync {
+/// What the keeper asks of a store, whatever its type.
+pub(crate) trait KeeperStore: Send + Sync {
     fn renew(
         &self,
         request: RenewRequest,
-    ) -> BoxFuture<'_, Result<Vec<(surefoot_kernel_core::RunId, Renewed)>, StoreError>>;
+    ) -> BoxFuture<'_, Result<Vec<(RunId, Renewed)>, StoreError>>;
+
+    /// The row of a run, as it is now.
+    fn look(&self, hold: &Hold) -> BoxFuture<'_, Result<Option<Stored>, StoreError>>;
 }
 
-impl<S: TxStore> Renew for Engine<S> {
+impl<S: TxStore> KeeperStore for Engine<S> {
     fn renew(
         &self,
         request: RenewRequest,
-    ) -> BoxFuture<'_, Result<Vec<(surefoot_kernel_core::RunId, Renewed)>, StoreError>> {
+    ) -> BoxFuture<'_, Result<Vec<(RunId, Renewed)>, StoreError>> {
         Box::pin(async move { self.kernel.store().lease_renew(request).await })
+    }
+
+    fn look(&self, hold: &Hold) -> BoxFuture<'_, Result<Option<Stored>, StoreError>> {
+        // The row is wanted, not the journal.
+        let request = LoadRequest { run: hold.run(), after: Some(hold.seq()) };
+        Box::pin(async move { self.kernel.store().run_load(request).await })
     }
 }
 
+/// The rhythm of a keeper.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rhythm {
+    pub(crate) lease: Micros,
+    /// How often it looks whether cancel was requested.
+    pub(crate) scan: Micros,
+}
+
 /// Keeps the leases of a session until it is over.
-pub(crate) async fn keep(store: Arc<dyn Renew>, shift: Arc<Shift>, lease: Micros) {
-    let renewing = shift.lives.leases.keep(|| renew_in_time(&*store, &shift, lease));
-    let watching = shift.lives.leases.keep(|| fire_in_time(&shift, lease));
+pub(crate) async fn keep(store: Arc<dyn KeeperStore>, shift: Arc<Shift>, rhythm: Rhythm) {
+    let life = &shift.lives.leases;
+    let renewing = life.keep(|| renew_in_time(&*store, &shift, rhythm.lease));
+    let watching = life.keep(|| fire_in_time(&shift, rhythm.lease));
+    let hearing = life.keep(|| hear_of_cancels(&*store, &shift, rhythm.scan));
     tokio::select! {
-        () = async { tokio::join!(renewing, watching); } => {}
+        () = async { tokio::join!(renewing, watching, hearing); } => {}
         () = shift.reached(Phase::Over) => {}
     }
 }
 
-async fn renew_in_time(store: &dyn Renew, shift: &Shift, lease: Micros) {
+async fn renew_in_time(store: &dyn KeeperStore, shift: &Shift, lease: Micros) {
     let third = part(lease, 3);
     let mut last = shift.now();
     let mut pause = retry_pause(lease);
@@ -83,7 +105,7 @@ fn retry_pause(lease: Micros) -> Pause {
 }
 
 /// All runs in one call. Nothing is released by a failure: the lease's own end decides.
-async fn renew_once(store: &dyn Renew, shift: &Shift, lease: Micros) -> Result<(), String> {
+async fn renew_once(store: &dyn KeeperStore, shift: &Shift, lease: Micros) -> Result<(), String> {
     let holds: Vec<Arc<Hold>> = shift.holds().into_iter().filter(|hold| !hold.is_lost()).collect();
     if holds.is_empty() {
         return Ok(());
@@ -146,6 +168,24 @@ async fn fire_in_time(shift: &Shift, lease: Micros) {
         tokio::select! {
             () = wait => {}
             () = shift.leases_changed.notified() => {}
+        }
+    }
+}
+
+/// Asks for runs whose hook has run for a while, so that their token fires within about a second of the request.
+/// Others hear of it with their next commit.
+async fn hear_of_cancels(store: &dyn KeeperStore, shift: &Shift, scan: Micros) {
+    loop {
+        tokio::time::sleep(shift.jitter.shorten(scan)).await;
+        for hold in shift.holds() {
+            if !matches!(hold.pulse(true), Pulse::Held(age) if age >= HEARTBEAT_EVERY) {
+                continue;
+            }
+            // A store that is away is the renewals' matter.
+            let Ok(Some(stored)) = store.look(&hold).await else { continue };
+            if stored.run.generation == hold.generation() && stored.run.cancel.is_some() {
+                hold.cancel();
+            }
         }
     }
 }

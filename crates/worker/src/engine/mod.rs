@@ -1,6 +1,5 @@
 //! What a worker does: claim, keep leases, recover, and drive runs.
 
-mod cancels;
 mod claimer;
 pub(crate) mod driver;
 mod footprints;
@@ -29,6 +28,7 @@ use crate::Kernel;
 use crate::builder::{Authorize, Values};
 use driver::{Left, LoadedPlan};
 use footprints::Footprints;
+use keeper::Rhythm;
 pub use life::LoopHealth;
 use lru::Lru;
 use pace::plus;
@@ -187,6 +187,10 @@ impl<S: TxStore> Engine<S> {
         launched.collect()
     }
 
+    fn rhythm(&self) -> Rhythm {
+        Rhythm { lease: self.settings.lease, scan: self.settings.scan }
+    }
+
     fn observe(&self, call: impl FnOnce(&dyn Trace)) {
         if let Some(trace) = &self.settings.trace
             && let Err(panicked) = caught_call(|| call(&**trace))
@@ -271,7 +275,7 @@ impl<S: TxStore> Launched<S> {
             }
             Left::Lost => tracing::debug!(run = %id, generation, "another worker has the run"),
             Left::LetGo(why) => {
-                tracing::warn!(run = %id, generation, why, "the run is left until its lease ends");
+                tracing::info!(run = %id, generation, why, "the run is left until its lease ends");
             }
         }
         if is_ready || shift.is_full.load(Ordering::Relaxed) {

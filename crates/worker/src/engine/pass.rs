@@ -6,7 +6,7 @@ use surefoot_kernel_core::{RunId, TxStore};
 use tokio::task::JoinSet;
 
 use super::Engine;
-use super::keeper::{Renew, keep};
+use super::keeper::{KeeperStore, keep};
 use super::shift::Shift;
 use crate::{Ticked, WorkerError};
 
@@ -47,8 +47,8 @@ impl<S: TxStore> Engine<S> {
         max_runs: usize,
         recovers: bool,
     ) -> Result<Ticked, WorkerError> {
-        let store: Arc<dyn Renew> = self.clone();
-        let keeping = keep(store, shift.clone(), self.settings.lease);
+        let store: Arc<dyn KeeperStore> = self.clone();
+        let keeping = keep(store, shift.clone(), self.rhythm());
         let passing = async {
             let mut ticked = Ticked::default();
             if recovers {

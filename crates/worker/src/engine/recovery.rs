@@ -49,7 +49,6 @@ impl<S: TxStore> Engine<S> {
     /// One pass: as long as there is more, and it gets somewhere.
     pub(super) async fn recover_all(&self, shift: &Shift) -> Result<Recovery, StoreError> {
         let mut all = Recovery::default();
-        self.ask_who_is_canceled(shift).await;
         loop {
             let pass = self.recover_once().await?;
             all.woken += pass.woken;

@@ -9,7 +9,7 @@ use surefoot_kernel_core::{Micros, SessionReport, StoreError, TxStore};
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::hold::HOOK_GRACE;
-use super::keeper::{Renew, keep};
+use super::keeper::{KeeperStore, keep};
 use super::panics::caught;
 use super::shift::{Phase, Shift};
 use super::{Engine, pace};
@@ -42,8 +42,8 @@ fn keep_leases<S: TxStore>(
     engine: &Arc<Engine<S>>,
     shift: &Arc<Shift>,
 ) -> io::Result<Option<JoinHandle<()>>> {
-    let store: Arc<dyn Renew> = engine.clone();
-    let keeping = keep(store, shift.clone(), engine.settings.lease);
+    let store: Arc<dyn KeeperStore> = engine.clone();
+    let keeping = keep(store, shift.clone(), engine.rhythm());
     if !engine.kernel.has_system_clock() {
         return Ok(Some(tokio::spawn(keeping)));
     }

@@ -4,7 +4,9 @@ mod after_commit;
 mod await_run;
 mod cancel;
 mod emit;
+mod interest;
 mod local;
+mod publish;
 mod scoped;
 
 use std::fmt;
@@ -19,7 +21,9 @@ use crate::{SystemClock, SystemIds, WorkerBuilder};
 pub use after_commit::AfterCommit;
 use after_commit::Tell;
 pub use cancel::CancelOutcome;
+pub use interest::StepInterest;
 pub(crate) use local::Local;
+pub use publish::Publication;
 pub use scoped::Scoped;
 
 /// An application's handle on its store. Clone it freely; keep it in the web framework's state.

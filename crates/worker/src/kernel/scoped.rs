@@ -3,11 +3,13 @@
 use std::fmt;
 
 use surefoot_kernel_core::{
-    Emission, Emit, EmitError, Event, Scope, Signal, SignalError, SignalSent, TxStore,
+    Emission, Emit, EmitError, Event, PublishError, Published, Scope, Signal, SignalError,
+    SignalSent, TxStore,
 };
+use surefoot_language::Manifest;
 
-use super::after_commit::AfterCommit;
-use super::{Kernel, emit};
+use super::after_commit::{AfterCommit, Tell};
+use super::{Kernel, Publication, emit, publish};
 
 /// One scope of an application. Cheap to clone.
 #[derive(Clone)]
@@ -25,6 +27,39 @@ impl<S: TxStore> Scoped<S> {
     #[must_use]
     pub fn scope(&self) -> &Scope {
         &self.scope
+    }
+
+    /// Compiles, binds and stores an immutable version of a workflow, and makes it live unless it is a draft.
+    ///
+    /// Not cancel safe: it may have been stored when the future is dropped.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the source, or the store's word.
+    pub async fn publish(
+        &self,
+        manifest: &Manifest,
+        publication: Publication,
+    ) -> Result<Published, PublishError> {
+        let publish = publish::compiled(&self.kernel, &self.scope, manifest, publication)?;
+        publish::store(&self.kernel, publish).await
+    }
+
+    /// The same inside the application's transaction.
+    ///
+    /// Dropping it leaves the transaction good for a rollback only.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the source, or the store's word.
+    pub async fn publish_in(
+        &self,
+        tx: &mut S::Tx,
+        manifest: &Manifest,
+        publication: Publication,
+    ) -> Result<AfterCommit<Published>, PublishError> {
+        let publish = publish::compiled(&self.kernel, &self.scope, manifest, publication)?;
+        let tell = Tell::Footprint(publish.plan.footprint.clone());
+        let published = self.kernel.store().version_publish_in(tx, publish).await?;
+        Ok(self.kernel.after_commit(published, tell))
     }
 
     /// Records an event, creates its runs and wakes workers. On an idle worker of this process they start at once.

@@ -52,7 +52,6 @@ type May = dyn Fn(&'static str, StepCx) -> BoxFuture<'static, ActionResult<Acces
 #[derive(Clone)]
 pub(crate) struct Actions {
     pub(crate) log: Log,
-    pub(crate) heavy: bool,
     pub(crate) retry: surefoot_kernel_core::plan::RetryPolicy,
     compute: Arc<Compute>,
     book: Arc<Book>,
@@ -66,7 +65,6 @@ impl Default for Actions {
     fn default() -> Self {
         Self {
             log: Log::default(),
-            heavy: false,
             retry: Default::default(),
             compute: Arc::new(Ok),
             book: Arc::new(|_, config| Box::pin(async { Ok(config) })),

@@ -99,6 +99,34 @@ async fn an_outcome_that_comes_after_a_cancel_request_is_recorded_and_the_run_ca
     assert_eq!(world.store.count("commit") - commits, 2);
 }
 
+/// Covers behaviour 105.
+#[tokio::test(start_paused = true)]
+async fn a_cancel_request_between_two_steps_calls_no_hook_of_the_second() {
+    let world = World::new(Actions::default());
+    let run = world.start(vec![act("mail", n(1)), act("mail", n(2))]).await;
+    let gate = Arc::new(Notify::new());
+    let held = gate.clone();
+    let mut first = true;
+    world.store.on(move |op| match op {
+        Op::Commit(_) if op.facts().contains("step_completed") && first => {
+            first = false;
+            Verdict::Hold(held.clone())
+        }
+        _ => Verdict::Go,
+    });
+    let worker = world.worker();
+    let driving = tokio::spawn(async move { worker.run_one().await });
+    until("the outcome is stored", || world.log().count("mail.run") == 1).await;
+    world.kernel.cancel(run, "stop it").await.unwrap();
+    gate.notify_one();
+    driving.await.unwrap().unwrap();
+    assert_eq!(
+        (world.state(run).await, world.outputs(run).await),
+        (RunState::Canceled, vec![n(1)])
+    );
+    assert_eq!((world.log().count("mail.authorize"), world.log().count("mail.run")), (1, 1));
+}
+
 /// Covers behaviour 107.
 #[tokio::test(start_paused = true)]
 async fn a_canceled_run_whose_worker_is_dead_is_finalised_by_recovery() {
@@ -213,7 +241,9 @@ async fn an_unexplained_effect_is_explained_before_a_cancel_is_honoured() {
                 Err(AmbiguousStop::may_have_happened("not reached"))
             })
             .find(|cx, _| async move {
-                // A cancel request does not stop the question.
+                // A cancel request, of which the worker has heard by now, does not stop the question.
+                tokio::time::sleep(Duration::from_secs(5)).await;
+                assert!(!cx.is_canceled());
                 cx.heartbeat().await?;
                 Ok(Reconciled::Succeeded(json!("receipt")))
             }),

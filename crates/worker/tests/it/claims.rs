@@ -401,7 +401,7 @@ async fn a_claim_that_fails_again_and_again_is_repeated_within_a_scan() {
     world.publish("work", vec![act("mail", n(1))]).await;
     let mut failures = 5;
     world.store.on(move |op| match op {
-        Op::Claim(_) if failures > 0 => {
+        Op::Claim if failures > 0 => {
             failures -= 1;
             Verdict::Fail(unavailable())
         }
@@ -423,7 +423,7 @@ async fn a_claim_whose_answer_was_lost_is_found_again() {
     let run = world.emit_quietly("work").await;
     let mut lost = false;
     world.store.on(move |op| match op {
-        Op::Claim(_) if !lost => {
+        Op::Claim if !lost => {
             lost = true;
             Verdict::Lose(unknown())
         }
@@ -445,7 +445,7 @@ async fn a_claim_that_is_found_again_after_its_lease_does_not_stop_the_run() {
     let run = world.emit_quietly("work").await;
     let mut lost = false;
     world.store.on(move |op| match op {
-        Op::Claim(_) if !lost => {
+        Op::Claim if !lost => {
             lost = true;
             Verdict::Lose(unknown())
         }

@@ -241,7 +241,7 @@ async fn a_claim_that_came_late_is_renewed_before_anything_begins_or_given_up() 
         let gate = Arc::new(Notify::new());
         let (held, seen) = (gate.clone(), renewed.clone());
         world.store.on(move |op| match op {
-            Op::Claim(_) => Verdict::Hold(held.clone()),
+            Op::Claim => Verdict::Hold(held.clone()),
             Op::Renew(_) if !begins => Verdict::Fail(unavailable()),
             Op::Renew(_) => {
                 seen.fetch_add(1, Ordering::SeqCst);

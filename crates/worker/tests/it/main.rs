@@ -1,5 +1,12 @@
 //! Workers on a store in memory, with virtual time.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test that panics has found something"
+)]
+
 mod actions;
 mod plans;
 mod store;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use surefoot_kernel_core::{Micros, OperatorStore, RunState, WakeBus};
+use surefoot_language::Stop;
 use surefoot_worker::WorkerError;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -58,7 +59,7 @@ async fn a_wake_during_an_empty_claim_is_followed_by_one_more_claim() {
     let held = gate.clone();
     let mut first = true;
     world.store.on(move |op| match op {
-        Op::Claim(_) if std::mem::replace(&mut first, false) => Verdict::Hold(held.clone()),
+        Op::Claim if std::mem::replace(&mut first, false) => Verdict::Hold(held.clone()),
         _ => Verdict::Go,
     });
     let before = world.store.count("claim");
@@ -78,7 +79,7 @@ async fn a_wake_during_an_empty_claim_is_followed_by_one_more_claim() {
 async fn a_claim_that_fails_rests_until_the_next_wake_or_scan() {
     let world = quiet(Actions::default()).await;
     world.store.on(|op| match op {
-        Op::Claim(_) => Verdict::Fail(unavailable()),
+        Op::Claim => Verdict::Fail(unavailable()),
         _ => Verdict::Go,
     });
     let before = world.store.count("claim");
@@ -154,6 +155,36 @@ async fn past_the_grace_a_run_is_handed_over_at_its_next_step() {
     assert_eq!(world.outputs(run).await, [n(1)]);
     assert_eq!(world.settle(&world.other_worker(), run).await, RunState::Succeeded);
     assert_eq!((world.log().count("mail.run"), world.log().count("pay.run")), (1, 1));
+}
+
+/// A hook that gives up because the worker stops has not failed.
+#[tokio::test(start_paused = true)]
+async fn an_error_of_a_hook_that_was_told_to_leave_is_no_failure() {
+    for action in ["mail", "book"] {
+        let world = World::new(
+            Actions::default()
+                .mail(|cx, config| async move {
+                    cx.canceled().await;
+                    Err(std::io::Error::other("interrupted"))?;
+                    Ok(config)
+                })
+                .book(|cx, config| {
+                    let told = cx.canceled();
+                    Box::pin(async move {
+                        told.await;
+                        Err(Stop::fail("INTERRUPTED", config.to_string()))
+                    })
+                }),
+        );
+        let run = world.start(vec![act(action, n(1))]).await;
+        let running = world.builder().start().await.unwrap();
+        until("the hook runs", || world.log().count(&format!("{action}.run")) == 1).await;
+        running.stop(Duration::from_secs(20)).await;
+        let left = world.run(run).await;
+        assert_eq!((left.state(), left.failures, left.last_failure), (RunState::Queued, 0, None));
+        // Another attempt, since the hand-over was not counted, is the first again.
+        assert_eq!(left.step_attempt, 0);
+    }
 }
 
 /// Covers behaviour 174.

@@ -12,15 +12,15 @@ use tokio::time::Instant;
 
 /// What is asked of the store.
 pub(crate) enum Op<'a> {
-    Claim(&'a ClaimRequest),
+    Claim,
     Load(RunId),
     Commit(&'a Commit),
     TakeOver,
     Renew(&'a RenewRequest),
     Recover,
     List,
-    Report(&'a SessionReport),
-    Emit(&'a Emit),
+    Report,
+    Emit,
     Dispatch,
     Signal,
     Version,
@@ -30,15 +30,15 @@ pub(crate) enum Op<'a> {
 impl Op<'_> {
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Self::Claim(_) => "claim",
+            Self::Claim => "claim",
             Self::Load(_) => "load",
             Self::Commit(_) => "commit",
             Self::TakeOver => "take_over",
             Self::Renew(_) => "renew",
             Self::Recover => "recover",
             Self::List => "list",
-            Self::Report(_) => "report",
-            Self::Emit(_) => "emit",
+            Self::Report => "report",
+            Self::Emit => "emit",
             Self::Dispatch => "dispatch",
             Self::Signal => "signal",
             Self::Version => "version",
@@ -182,7 +182,7 @@ impl RunStore for TestStore {
         self.inner.store_now().await
     }
     async fn run_claim(&self, request: ClaimRequest) -> Result<Vec<Run>, StoreError> {
-        let op = Op::Claim(&request);
+        let op = Op::Claim;
         self.ask(op, self.inner.run_claim(request.clone())).await
     }
     async fn run_load(&self, request: LoadRequest) -> Result<Option<Stored>, StoreError> {
@@ -215,7 +215,7 @@ impl RunStore for TestStore {
         self.ask(Op::List, self.inner.footprint_list(app)).await
     }
     async fn session_report(&self, report: SessionReport) -> Result<(), StoreError> {
-        let op = Op::Report(&report);
+        let op = Op::Report;
         self.ask(op, self.inner.session_report(report.clone())).await
     }
 }
@@ -224,7 +224,7 @@ impl RunStore for TestStore {
 impl EventStore for TestStore {
     async fn event_emit(&self, emit: Emit) -> Result<Emission, EmitError> {
         let mut refused = None;
-        let op = Op::Emit(&emit);
+        let op = Op::Emit;
         let work = async {
             match self.inner.event_emit(emit.clone()).await {
                 Err(EmitError::Store(error)) => Err(error),

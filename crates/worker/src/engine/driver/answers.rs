@@ -106,14 +106,29 @@ pub(super) fn of_ambiguous(error: HookError<AmbiguousStop>, classifiers: &Classi
     })
 }
 
-/// After its time was up, what a hook says about a failure is most likely about its token: the failure is the
-/// timeout. An output, a wait and a refused output stand.
-pub(super) fn when_late(answer: Answer, call: &Call) -> Answer {
-    match answer {
-        Answer::Failed { .. } | Answer::Unknown { .. } | Answer::NotCalled => timed_out(call),
-        kept @ (Answer::Succeeded { .. }
-        | Answer::OutputRefused { .. }
-        | Answer::Waiting { .. }) => kept,
+/// Why a hook's token fired before it came back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Told {
+    /// It did not fire, or for a cancel request.
+    Nothing,
+    /// Its time was up.
+    TimeIsUp,
+    /// The worker stops, or its lease ends.
+    ToLeave,
+}
+
+/// Once its token has fired, what a hook says of a failure is most likely about that: past its time it is the
+/// timeout, and for the worker's sake it is no failure at all. Outputs and waits stand. Not for ambiguous actions.
+pub(super) fn after_token(said: Said, told: Told, call: &Call) -> Said {
+    match (said, told) {
+        (
+            Said::Answer(Answer::Failed { .. } | Answer::Unknown { .. } | Answer::NotCalled),
+            Told::TimeIsUp,
+        ) => Said::Answer(timed_out(call)),
+        (Said::Answer(Answer::Failed { .. } | Answer::Unknown { .. }), Told::ToLeave) => {
+            Said::Answer(Answer::NotCalled)
+        }
+        (said @ (Said::Answer(_) | Said::Halted(_)), _) => said,
     }
 }
 

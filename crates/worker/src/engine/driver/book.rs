@@ -6,11 +6,12 @@ use std::sync::Arc;
 use surefoot_kernel_core::plan::{Footprint, Plan};
 use surefoot_kernel_core::{
     Clock, Committed, Fact, Held, Invocation, Micros, Phase, Receipt, RestoreInvalid, Stamp,
-    StepKey, Timestamp, Todo, apply,
+    StepKey, Taken, Timestamp, Todo, apply,
 };
 use surefoot_language::Loaded;
 
-use super::super::pace::{minus, plus};
+use super::output::weight;
+use crate::engine::pace::{minus, plus};
 
 /// Facts wait at most this long for a commit that takes them along.
 pub(super) const PENDING_MAX_AGE: Micros = Micros::from_secs(1);
@@ -77,9 +78,38 @@ impl Pending {
             self.since = now;
             self.bytes = 0;
         }
-        self.bytes += facts.iter().map(super::output::json_len).sum::<usize>();
+        self.bytes += facts.iter().map(weight_of).sum::<usize>();
         self.facts.extend(facts);
     }
+}
+
+/// About how many bytes a lazy fact adds to the journal.
+fn weight_of(fact: &Fact) -> usize {
+    let payload = match fact {
+        Fact::InputsComputed { inputs } => weight(inputs),
+        Fact::StepCompleted { output, .. } => weight(output),
+        Fact::BranchTaken { taken: Taken::Items(items), .. } => items.iter().map(weight).sum(),
+        Fact::BranchTaken { .. }
+        | Fact::CallMarked { .. }
+        | Fact::OutcomeUnknown { .. }
+        | Fact::NothingHappened { .. }
+        | Fact::OutputRefused { .. }
+        | Fact::StepFailed { .. }
+        | Fact::DeadlineSet { .. }
+        | Fact::CancelRequested(_)
+        | Fact::AttentionCalled { .. }
+        | Fact::ReconcileAsked { .. }
+        | Fact::Retried
+        | Fact::Ended { .. }
+        | Fact::Claimed { .. }
+        | Fact::TakenOver { .. }
+        | Fact::FenceRaised
+        | Fact::Released { .. }
+        | Fact::Requeued { .. }
+        | Fact::Parked { .. }
+        | Fact::Woken { .. } => 0,
+    };
+    payload + 100
 }
 
 /// A run under lease.

@@ -10,8 +10,8 @@ use surefoot_language::{
 };
 
 use super::answers::{
-    Said, config_invalid, failed, of_ambiguous, of_error, over_time, panicked, timed_out, unkept,
-    when_late,
+    Said, Told, after_token, config_invalid, failed, of_ambiguous, of_error, over_time, panicked,
+    timed_out, unkept,
 };
 use super::book::Book;
 use super::context::Heeds;
@@ -69,17 +69,11 @@ impl<S: TxStore> Driver<S> {
             self.call_heavy(book, pure, call, cx, &guard).await?
         } else {
             match caught_call(|| pure.run(&cx, &call.config)) {
-                Ok(value) => Heard::Back { value, late: false },
+                Ok(value) => Heard::Back { value, told: Told::Nothing },
                 Err(panicked) => Heard::Panicked(panicked.0),
             }
         };
-        let classifiers = book.plan.module.classifiers();
-        Ok(match heard {
-            Heard::Back { value: Ok(output), .. } => Said::Answer(kept(action, output)),
-            Heard::Back { value: Err(error), .. } => of_error(error, classifiers),
-            Heard::Panicked(text) => Said::Answer(panicked(&text)),
-            Heard::TimedOut => Said::Answer(timed_out(call)),
-        })
+        Ok(self.said(book, action, call, heard))
     }
 
     /// On a thread for computations. What is pending meanwhile does not wait longer than it may.
@@ -103,7 +97,7 @@ impl<S: TxStore> Driver<S> {
             }
         };
         Ok(match heard {
-            Heard::Back { value: Ok(value), late } => Heard::Back { value, late },
+            Heard::Back { value: Ok(value), told } => Heard::Back { value, told },
             Heard::Back { value: Err(joined), .. } => Heard::Panicked(joined.to_string()),
             Heard::Panicked(text) => Heard::Panicked(text),
             Heard::TimedOut => Heard::TimedOut,
@@ -124,18 +118,25 @@ impl<S: TxStore> Driver<S> {
         self.tell_start(call);
         let hook = async { object.run(&cx, fence, &call.config).await };
         let heard = self.listen(&guard, call.timeout, Droppable::Yes, hook).await?;
-        let (said, late) = match heard {
-            Heard::Back { value: Ok(output), late } => (Said::Answer(kept(action, output)), late),
-            Heard::Back { value: Err(error), late } => {
-                (of_error(error, book.plan.module.classifiers()), late)
+        Ok(self.said(book, action, call, heard))
+    }
+
+    /// What a hook that is no ambiguous one means by its end.
+    fn said(
+        &self,
+        book: &Book<S::Tx>,
+        action: &Action<S::Tx>,
+        call: &Call,
+        heard: Heard<Result<Value, HookError>>,
+    ) -> Said {
+        match heard {
+            Heard::Back { value: Ok(output), .. } => Said::Answer(kept(action, output)),
+            Heard::Back { value: Err(error), told } => {
+                after_token(of_error(error, book.plan.module.classifiers()), told, call)
             }
-            Heard::Panicked(text) => (Said::Answer(panicked(&text)), false),
-            Heard::TimedOut => (Said::Answer(timed_out(call)), false),
-        };
-        Ok(match said {
-            Said::Answer(answer) if late => Said::Answer(when_late(answer, call)),
-            said @ (Said::Answer(_) | Said::Halted(_)) => said,
-        })
+            Heard::Panicked(text) => Said::Answer(panicked(&text)),
+            Heard::TimedOut => Said::Answer(timed_out(call)),
+        }
     }
 
     async fn call_ambiguous(

@@ -246,15 +246,11 @@ impl<S: TxStore> Driver<S> {
         let lease = self.engine.settings.lease;
         let (run, session) = (self.hold.run(), self.shift.session);
         let generation = book.before.generation;
-        let taken = loop {
+        let (taken, asked) = loop {
             let asked = self.shift.now();
             let request = TakeOverRequest { run, generation, session, lease };
             match self.engine.kernel.store().run_take_over(request).await {
-                Ok(Some(taken)) => {
-                    self.hold.taken_over(taken.generation, plus(asked, lease));
-                    self.shift.leases_changed.notify_one();
-                    break taken;
-                }
+                Ok(Some(taken)) => break (taken, asked),
                 Ok(None) => return Err(Left::LetGo("the run is gone".to_owned())),
                 Err(error) => {
                     if !self.may_wait(&mut pause).await {
@@ -263,11 +259,13 @@ impl<S: TxStore> Driver<S> {
                 }
             }
         };
-        if taken.lease().is_some_and(|lease| lease.owner != session) {
+        let is_ours = taken.lease().is_none_or(|lease| lease.owner == session);
+        if self.hold.is_lost() || !is_ours {
             // Whoever claimed the run since has fenced the commit in doubt out, or seen it.
-            self.hold.lose(taken.generation);
             return Err(Left::Lost);
         }
+        self.hold.taken_over(taken.generation, plus(asked, lease));
+        self.shift.leases_changed.notify_one();
         // Facts that were pending were part of the commit in doubt: they are in the journal now, or they still fit.
         if taken.seq != book.before.seq {
             book.pending.facts.clear();

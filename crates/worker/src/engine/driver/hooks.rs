@@ -4,6 +4,7 @@ use std::future::Future;
 
 use surefoot_kernel_core::{Micros, TxStore};
 
+use super::answers::Told;
 use super::{Driver, Left};
 use crate::engine::hold::{HOOK_GRACE, HookGuard};
 use crate::engine::pace::{minus, plus};
@@ -12,8 +13,8 @@ use crate::engine::shift::Phase;
 
 /// What came of a hook.
 pub(super) enum Heard<T> {
-    /// It came back; `late` after its time was up.
-    Back { value: T, late: bool },
+    /// It came back, after its token fired or not.
+    Back { value: T, told: Told },
     /// It panicked.
     Panicked(String),
     /// Its time and its grace were up: its future was dropped.
@@ -54,7 +55,7 @@ impl<S: TxStore> Driver<S> {
                 biased;
                 back = &mut hook => {
                     return Ok(match back {
-                        Ok(value) => Heard::Back { value, late },
+                        Ok(value) => Heard::Back { value, told: self.told(late) },
                         Err(panicked) => Heard::Panicked(panicked.0),
                     });
                 }
@@ -77,6 +78,16 @@ impl<S: TxStore> Driver<S> {
                     return if gone { Err(self.dropped()) } else { Ok(Heard::TimedOut) };
                 }
             }
+        }
+    }
+
+    fn told(&self, late: bool) -> Told {
+        if self.hold.is_leaving() {
+            Told::ToLeave
+        } else if late {
+            Told::TimeIsUp
+        } else {
+            Told::Nothing
         }
     }
 

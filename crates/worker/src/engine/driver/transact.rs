@@ -6,7 +6,7 @@ use surefoot_kernel_core::{
 };
 use surefoot_language::{Action, Halt, Object, StepCx};
 
-use super::answers::{Said, failed_for_now, of_error, panicked, source_of, timed_out, when_late};
+use super::answers::{Said, after_token, failed_for_now, of_error, panicked, source_of, timed_out};
 use super::book::Book;
 use super::call::kept;
 use super::commit::{Trouble, Written, trouble, with_causes};
@@ -198,25 +198,19 @@ impl<S: TxStore> StepWork<'_, S> {
         let (call, driver) = (self.call, self.driver);
         let hook = async { object.run(&self.cx, tx, &call.config).await };
         let heard = driver.listen(&self.guard, call.timeout, Droppable::Yes, hook).await;
-        let (said, late) = match heard.map_err(Outcome::Left)? {
-            Heard::Back { value: Ok(output), late } => {
-                (Said::Answer(kept(self.action, output)), late)
-            }
-            Heard::Back { value: Err(error), late } => {
+        Ok(match heard.map_err(Outcome::Left)? {
+            Heard::Back { value: Ok(output), .. } => Said::Answer(kept(self.action, output)),
+            Heard::Back { value: Err(error), told } => {
                 let store = driver.engine.kernel.store();
                 if let Some(source) = source_of(&error)
                     && store.is_transaction_conflict(source)
                 {
                     return Err(Outcome::Conflict(source.to_string()));
                 }
-                (of_error(error, self.book.plan.module.classifiers()), late)
+                after_token(of_error(error, self.book.plan.module.classifiers()), told, call)
             }
-            Heard::Panicked(text) => (Said::Answer(panicked(&text)), false),
-            Heard::TimedOut => (Said::Answer(timed_out(call)), false),
-        };
-        Ok(match said {
-            Said::Answer(answer) if late => Said::Answer(when_late(answer, call)),
-            said @ (Said::Answer(_) | Said::Halted(_)) => said,
+            Heard::Panicked(text) => Said::Answer(panicked(&text)),
+            Heard::TimedOut => Said::Answer(timed_out(call)),
         })
     }
 

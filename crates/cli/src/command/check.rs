@@ -1,0 +1,54 @@
+//! `check`
+
+use std::path::PathBuf;
+
+use surefoot_language::{Manifest, Severity, compile};
+
+use super::{Context, Printed};
+use crate::Exit;
+use crate::error::CliError;
+use crate::input::text_of;
+use crate::page::{Page, to_stderr};
+
+/// Arguments of `check`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct CheckArgs {
+    /// The workflow; `-` is standard input.
+    file: PathBuf,
+    /// What the application's module offers; without it, names of actions, triggers and inputs are not checked.
+    #[arg(long, value_name = "FILE")]
+    manifest: Option<PathBuf>,
+}
+
+pub(crate) fn run(cx: &Context<'_>, args: &CheckArgs) -> Result<Printed, CliError> {
+    let source = text_of(&args.file)?;
+    let manifest = manifest_of(cx, args.manifest.as_ref())?;
+    let findings = compile(&source, manifest.as_ref()).findings;
+    let file = args.file.display().to_string();
+    let printed = cx.print(&findings.to_json(), |page: &mut Page| {
+        if !findings.is_empty() {
+            page.block(&findings.render(&file, page.has_colour()));
+        }
+    })?;
+    if !cx.is_json() {
+        let count = |wanted| findings.iter().filter(|it| it.severity == wanted).count();
+        let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+        let some =
+            |count: usize, of: &str| format!("{count} {of}{}", if count == 1 { "" } else { "s" });
+        to_stderr(&format!("{file}: {}, {}\n", some(errors, "error"), some(warnings, "warning")));
+    }
+    Ok(printed.exiting(if findings.is_ok() { Exit::Done } else { Exit::Finding }))
+}
+
+/// The manifest that was given, or the one that is built in.
+pub(super) fn manifest_of(
+    cx: &Context<'_>,
+    path: Option<&PathBuf>,
+) -> Result<Option<Manifest>, CliError> {
+    let Some(path) = path else { return Ok(cx.built_in.manifest.clone()) };
+    let manifest = Manifest::from_json(&text_of(path)?).map_err(|error| CliError::Input {
+        what: format!("manifest `{}`", path.display()),
+        why: error.to_string(),
+    })?;
+    Ok(Some(manifest))
+}

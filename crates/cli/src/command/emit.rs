@@ -1,0 +1,71 @@
+//! `emit`
+
+use serde_json::Value;
+use surefoot_kernel_core::Event;
+use surefoot_operator::{EmitEvent, OperatorError};
+use surefoot_worker::SystemIds;
+
+use super::{Context, Printed};
+use crate::error::CliError;
+use crate::input::json_of;
+
+/// Arguments of `emit`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct EmitArgs {
+    /// The event's type; `surefoot.start` with `--workflow` starts that workflow.
+    #[arg(value_name = "TYPE")]
+    kind: String,
+    /// Its data: JSON, or the path of a file with JSON.
+    #[arg(long, value_name = "JSON or FILE")]
+    data: Option<String>,
+    /// What every step may read as `context`: JSON, or the path of a file with JSON.
+    #[arg(long, value_name = "JSON or FILE")]
+    context: Option<String>,
+    /// Makes repeats harmless.
+    #[arg(long)]
+    key: Option<String>,
+    /// Only for this workflow.
+    #[arg(long)]
+    workflow: Option<String>,
+    /// Record only; a worker creates the runs.
+    #[arg(long)]
+    deferred: bool,
+}
+
+pub(crate) async fn run(cx: &Context<'_>, args: EmitArgs) -> Result<Printed, CliError> {
+    let event = event_of(args)?;
+    let scope = cx.scope()?;
+    // Nothing is opened, let alone created, for an event that cannot be recorded.
+    event.clone().check().map_err(OperatorError::from)?;
+    let (operator, app) = cx.operator_creating().await?;
+    let view = operator.emit(&SystemIds, EmitEvent { app, scope, event }).await?;
+    cx.print(&view, |page| {
+        let known = match (view.new, view.same_payload) {
+            (true, _) => "",
+            (false, true) => " (its key was recorded before)",
+            (false, false) => " (its key was recorded before, with ANOTHER payload)",
+        };
+        page.line(format!("event {}{known}", view.event));
+        for run in &view.runs {
+            page.line(format!("run   {run}"));
+        }
+        if view.matched == 0 {
+            page.line("no workflow listens to it");
+        }
+    })
+}
+
+fn event_of(args: EmitArgs) -> Result<Event, CliError> {
+    let json =
+        |what, given: Option<&String>| given.map_or(Ok(Value::Null), |given| json_of(what, given));
+    let data = json("`--data`", args.data.as_ref())?;
+    let mut event =
+        Event::new(args.kind, data).context(json("`--context`", args.context.as_ref())?);
+    if let Some(key) = args.key {
+        event = event.dedupe_key(key);
+    }
+    if let Some(workflow) = args.workflow {
+        event = event.target(workflow);
+    }
+    Ok(if args.deferred { event.deferred() } else { event })
+}

@@ -1,0 +1,68 @@
+//! `health`
+
+use surefoot_operator::AppHealthView;
+
+use super::{Context, Printed};
+use crate::Exit;
+use crate::error::CliError;
+use crate::page::{Page, Tone};
+use crate::render::{Table, age};
+
+/// Arguments of `health`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct HealthArgs {}
+
+pub(crate) async fn run(cx: &Context<'_>, _: &HealthArgs) -> Result<Printed, CliError> {
+    let operator = cx.operator().await?;
+    let view = operator.health(cx.named_app(), Some(cx.wall())).await?;
+    let printed = cx.print(&view, |page| {
+        if view.apps.is_empty() {
+            page.line("the store holds no app yet");
+        }
+        for (index, app) in view.apps.iter().enumerate() {
+            if index > 0 {
+                page.blank();
+            }
+            one(page, app);
+        }
+    })?;
+    Ok(printed.exiting(if view.ok { Exit::Done } else { Exit::Finding }))
+}
+
+fn one(page: &mut Page, app: &AppHealthView) {
+    let (tone, word) = if app.ok { (Tone::Good, "ok") } else { (Tone::Bad, "RED") };
+    page.toned(tone, format!("{}: {word}", app.app));
+    for red in &app.red {
+        page.toned(Tone::Bad, format!("- {red}"));
+    }
+    for note in &app.notes {
+        page.line(format!("- note: {note}"));
+    }
+    let runs = app.runs.iter().map(|(state, count)| format!("{state} {count}"));
+    page.line(format!("runs      {}", runs.collect::<Vec<_>>().join(", ")));
+    page.line(format!("start lag {}", age(app.start_lag_ms)));
+    let oldest =
+        app.oldest_unsettled_ms.map_or_else(String::new, |ms| format!(", oldest {}", age(ms)));
+    page.line(format!("effects   {} unexplained{oldest}", app.unsettled_effects));
+    page.line(format!(
+        "events    {} pending, {} dead-lettered, {} unmatched",
+        app.events.pending, app.events.dead_lettered, app.events.unmatched
+    ));
+    if app.workers.is_empty() {
+        page.line("workers   none");
+        return;
+    }
+    let mut table = Table::new(&["WORKER", "SESSION", "SEEN", "SLOTS", "BUSY", "STUCK"]);
+    for worker in &app.workers {
+        let late = if worker.live { "" } else { " (late)" };
+        table.row(&[
+            worker.name.clone(),
+            worker.session.to_string(),
+            format!("{} ago{late}", age(worker.seen_ms)),
+            worker.slots.to_string(),
+            worker.busy.to_string(),
+            worker.stuck.to_string(),
+        ]);
+    }
+    table.print(page);
+}

@@ -1,0 +1,302 @@
+//! One file per command: its arguments, and what it does with the operator's use cases.
+
+mod abandon;
+mod activate;
+mod cancel;
+mod check;
+#[cfg(feature = "demo")]
+mod demo;
+mod effects;
+mod emit;
+mod events;
+mod explain;
+mod health;
+mod publish;
+mod reconcile;
+mod resolve;
+mod retry;
+mod runs;
+mod show;
+mod signal;
+mod signals;
+mod versions;
+mod workflows;
+
+use clap::Subcommand;
+use serde::Serialize;
+use surefoot_kernel_core::{App, Clock as _, RunId, Scope, StepKey, Timestamp};
+use surefoot_language::{Bindings, Manifest};
+use surefoot_operator::{Done, Operator, Outcome};
+use surefoot_worker::SystemClock;
+
+use crate::Exit;
+use crate::args::{Arguments, Global, Verb};
+use crate::confirm::Confirmation;
+use crate::error::CliError;
+use crate::page::{Page, wants_colour};
+use crate::store::{self, Need};
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Kill a worker in the middle of a payment, and see that nothing is lost and nothing repeated.
+    #[cfg(feature = "demo")]
+    Demo(crate::demo::DemoArgs),
+    /// The payment provider of a demo.
+    #[cfg(feature = "demo")]
+    #[command(hide = true)]
+    DemoProvider(crate::demo::ProviderArgs),
+    /// A worker of a demo.
+    #[cfg(feature = "demo")]
+    #[command(hide = true)]
+    DemoWorker(crate::demo::WorkerArgs),
+    /// Check a workflow; diagnostics with line, column and help.
+    Check(check::CheckArgs),
+    /// Compile a workflow and publish it.
+    Publish(publish::PublishArgs),
+    /// Make a published version live.
+    Activate(activate::ActivateArgs),
+    /// List workflows.
+    Workflows(workflows::WorkflowsArgs),
+    /// List the versions of a workflow.
+    Versions(versions::VersionsArgs),
+    /// Emit an event; prints the ids of event and runs.
+    Emit(emit::EmitArgs),
+    /// Record a signal; wakes the runs that wait for it.
+    Signal(signal::SignalArgs),
+    /// List signals that no run has used.
+    Signals(signals::SignalsArgs),
+    /// List runs, newest first.
+    Runs(runs::RunsArgs),
+    /// Show one run.
+    Show(show::ShowArgs),
+    /// Explain one run: why it does not move, what happened, what is safe to do.
+    Explain(explain::ExplainArgs),
+    /// List effects that nobody can explain yet.
+    Effects(effects::EffectsArgs),
+    /// Say what became of an effect.
+    Resolve(resolve::ResolveArgs),
+    /// Have the provider asked again what became of an effect.
+    Reconcile(reconcile::ReconcileArgs),
+    /// Try a failed run again, or all failed runs.
+    Retry(retry::RetryArgs),
+    /// Give a run up.
+    Abandon(abandon::AbandonArgs),
+    /// Cancel a run.
+    Cancel(cancel::CancelArgs),
+    /// List events, newest first.
+    Events(events::EventsArgs),
+    /// Health per application; exit code 1 when something is red.
+    Health(health::HealthArgs),
+}
+
+/// What an application has built in.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct BuiltIn {
+    pub(crate) manifest: Option<Manifest>,
+    pub(crate) bindings: Bindings,
+}
+
+/// What a command printed, and what it came to.
+#[derive(Debug)]
+pub(crate) struct Printed {
+    pub(crate) text: String,
+    pub(crate) exit: Exit,
+}
+
+impl Printed {
+    pub(crate) fn exiting(self, exit: Exit) -> Self {
+        Self { exit, ..self }
+    }
+}
+
+/// What every command has at hand.
+pub(crate) struct Context<'a> {
+    global: Global,
+    pub(crate) built_in: &'a BuiltIn,
+}
+
+/// Carries a command out.
+pub(crate) async fn run(built_in: &BuiltIn, arguments: Arguments) -> Result<Printed, CliError> {
+    let cx = Context { global: arguments.global, built_in };
+    match arguments.command {
+        #[cfg(feature = "demo")]
+        Command::Demo(args) => demo::run(&cx, args).await,
+        #[cfg(feature = "demo")]
+        Command::DemoProvider(args) => demo::provider(args).await,
+        #[cfg(feature = "demo")]
+        Command::DemoWorker(args) => demo::worker(args).await,
+        Command::Check(args) => check::run(&cx, &args),
+        Command::Publish(args) => publish::run(&cx, args).await,
+        Command::Activate(args) => activate::run(&cx, args).await,
+        Command::Workflows(args) => workflows::run(&cx, &args).await,
+        Command::Versions(args) => versions::run(&cx, args).await,
+        Command::Emit(args) => emit::run(&cx, args).await,
+        Command::Signal(args) => signal::run(&cx, args).await,
+        Command::Signals(args) => signals::run(&cx, &args).await,
+        Command::Runs(args) => runs::run(&cx, args).await,
+        Command::Show(args) => show::run(&cx, &args).await,
+        Command::Explain(args) => explain::run(&cx, &args).await,
+        Command::Effects(args) => effects::run(&cx, &args).await,
+        Command::Resolve(args) => resolve::run(&cx, args).await,
+        Command::Reconcile(args) => reconcile::run(&cx, args).await,
+        Command::Retry(args) => retry::run(&cx, args).await,
+        Command::Abandon(args) => abandon::run(&cx, args).await,
+        Command::Cancel(args) => cancel::run(&cx, args).await,
+        Command::Events(args) => events::run(&cx, args).await,
+        Command::Health(args) => health::run(&cx, &args).await,
+    }
+}
+
+impl Context<'_> {
+    /// The use cases on a store that must be there.
+    pub(crate) async fn operator(&self) -> Result<Operator, CliError> {
+        self.operator_on(Need::Existing).await
+    }
+
+    /// The use cases on a store that is created if it is not there, and the app that is meant.
+    pub(crate) async fn operator_creating(&self) -> Result<(Operator, App), CliError> {
+        // A new store holds no app: without a name there is nothing to create it for.
+        let need = if self.named_app().is_some() { Need::Created } else { Need::Existing };
+        let operator = self.operator_on(need).await?;
+        let app = operator.app(self.named_app()).await?;
+        Ok((operator, app))
+    }
+
+    async fn operator_on(&self, need: Need) -> Result<Operator, CliError> {
+        let store = store::open(&self.global.store, need).await?;
+        Ok(Operator::shared(store, self.actor()))
+    }
+
+    /// In whose name: what was given, or who is logged in.
+    fn actor(&self) -> String {
+        let logged_in = || std::env::var("USER").ok().filter(|name| !name.is_empty());
+        let given = self.global.actor.clone().filter(|name| !name.is_empty());
+        given.or_else(logged_in).unwrap_or_else(|| "unknown".to_owned())
+    }
+
+    pub(crate) fn named_app(&self) -> Option<App> {
+        self.global.app.as_deref().map(App::from)
+    }
+
+    /// The app that is meant; it must be there.
+    pub(crate) async fn app(&self, operator: &Operator) -> Result<App, CliError> {
+        Ok(operator.known_app(self.named_app()).await?)
+    }
+
+    pub(crate) fn named_scope(&self) -> Option<Scope> {
+        self.global.scope.as_deref().map(Scope::from)
+    }
+
+    /// The scope that is meant.
+    pub(crate) fn scope(&self) -> Result<Scope, CliError> {
+        let missing = || CliError::Usage("this needs a scope: name one with `--scope`".to_owned());
+        self.named_scope().ok_or_else(missing)
+    }
+
+    pub(crate) const fn is_json(&self) -> bool {
+        self.global.json
+    }
+
+    /// What this machine's clock shows.
+    pub(crate) fn wall(&self) -> Timestamp {
+        SystemClock::default().wall()
+    }
+
+    /// As JSON, or for people.
+    pub(crate) fn print(
+        &self,
+        view: &impl Serialize,
+        for_people: impl FnOnce(&mut Page),
+    ) -> Result<Printed, CliError> {
+        let text = if self.is_json() {
+            let json = serde_json::to_string_pretty(view);
+            let mut json = json.map_err(|error| CliError::Output(error.into()))?;
+            json.push('\n');
+            json
+        } else {
+            let mut page = Page::new(wants_colour(&std::io::stdout()));
+            for_people(&mut page);
+            page.into_text()
+        };
+        Ok(Printed { text, exit: Exit::Done })
+    }
+
+    /// What a verb did: the run as it is now.
+    pub(crate) fn print_done(&self, done: &Done) -> Result<Printed, CliError> {
+        self.print(done, |page| {
+            let run = &done.run;
+            page.line(format!("{}: run {}", words(done.outcome), run.id));
+            page.line(format!("state {}, revision {}", run.state, run.revision));
+            if let Some(error) = &run.error {
+                page.line(format!("{}: {}", error.code, error.message));
+            }
+        })
+    }
+
+    /// Asks before a verb, with the run's own words, unless `--yes` was given. Yields the revision that was shown.
+    pub(crate) async fn confirm(
+        &self,
+        operator: &Operator,
+        (name, confirmation): (&'static str, Confirmation),
+        run: RunId,
+    ) -> Result<Option<u64>, CliError> {
+        let shown = match confirmation {
+            Confirmation::Given => None,
+            Confirmation::Ask => Some(operator.explain(run).await?),
+        };
+        let what = shown.as_ref().map_or_else(String::new, |it| {
+            format!("run {run} at revision {}: {}", it.revision, it.headline)
+        });
+        confirmation.obtain(name, &what)?;
+        Ok(shown.map(|it| it.revision))
+    }
+}
+
+const fn words(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Done => "done",
+        Outcome::Canceled => "canceled",
+        Outcome::AlreadyEnded => "already ended, nothing was changed",
+        Outcome::WillCancel => "will be canceled as soon as its worker sees the request",
+        Outcome::WillCancelAfterEffect => "will be canceled once its effect is explained",
+    }
+}
+
+/// A run on the command line.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct OneRun {
+    /// The run's id.
+    #[arg(value_name = "RUN")]
+    pub(crate) run: RunId,
+}
+
+/// A step of a run on the command line.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct OneStep {
+    /// The run's id.
+    #[arg(value_name = "RUN")]
+    pub(crate) run: RunId,
+    /// The step's key, as in `steps.2.do.0#3`.
+    #[arg(value_name = "STEP", value_parser = step_key)]
+    pub(crate) step: StepKey,
+}
+
+/// The revision that was looked at.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Seen {
+    /// The revision that you looked at; `explain` prints it with each command.
+    #[arg(long = "revision", value_name = "N")]
+    pub(crate) revision: u64,
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the signature that clap asks for")]
+fn step_key(text: &str) -> Result<StepKey, String> {
+    Ok(StepKey::from(text))
+}
+
+impl Verb {
+    pub(crate) fn confirmation(&self, name: &'static str) -> Result<Confirmation, CliError> {
+        Confirmation::of(name, self.yes)
+    }
+}

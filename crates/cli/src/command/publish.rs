@@ -1,0 +1,101 @@
+//! `publish`
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde_json::Value;
+use surefoot_kernel_core::{PublishError, WorkflowKey};
+use surefoot_language::{Bindings, compile};
+use surefoot_operator::{OperatorError, PublishSource};
+use surefoot_worker::SystemIds;
+
+use super::check::manifest_of;
+use super::{Context, Printed};
+use crate::Exit;
+use crate::error::CliError;
+use crate::input::text_of;
+
+/// Arguments of `publish`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PublishArgs {
+    /// The workflow; `-` is standard input.
+    file: PathBuf,
+    /// The workflow's key; by default, the file's name without its ending.
+    #[arg(long, value_name = "KEY")]
+    workflow: Option<String>,
+    /// What the application's module offers.
+    #[arg(long, value_name = "FILE")]
+    manifest: Option<PathBuf>,
+    /// The application's names and the ids behind them: JSON, kind to name to id.
+    #[arg(long, value_name = "FILE")]
+    bindings: Option<PathBuf>,
+    /// Store it without making it live.
+    #[arg(long)]
+    draft: bool,
+}
+
+pub(crate) async fn run(cx: &Context<'_>, args: PublishArgs) -> Result<Printed, CliError> {
+    let workflow = key_of(&args)?;
+    let source = text_of(&args.file)?;
+    let manifest = manifest_of(cx, args.manifest.as_ref())?.ok_or_else(|| {
+        CliError::Usage(
+            "no module is built into this program: name one with `--manifest`".to_owned(),
+        )
+    })?;
+    let bindings = bindings_of(cx, args.bindings.as_ref())?;
+    let scope = cx.scope()?;
+    // Nothing is opened, let alone created, for a source that cannot be published.
+    let compiled = compile(&source, Some(&manifest));
+    if !compiled.findings.is_ok() {
+        return refused(cx, &compiled.findings.to_string(), &compiled.findings.to_json());
+    }
+    let (operator, app) = cx.operator_creating().await?;
+    let publish = PublishSource {
+        app,
+        scope,
+        workflow,
+        source: &source,
+        manifest: &manifest,
+        bindings: &bindings,
+        activate: !args.draft,
+    };
+    match operator.publish(&SystemIds, publish).await {
+        Ok(published) => cx.print(&published, |page| {
+            let live = if published.active { "live" } else { "a draft" };
+            let (workflow, revision) = (&published.workflow, published.revision);
+            page.line(format!(
+                "published {workflow} version {revision} ({}), {live}",
+                published.id
+            ));
+            for finding in &published.findings {
+                page.line(finding.to_string());
+            }
+        }),
+        Err(OperatorError::Publish(PublishError::Compile { rendered, findings })) => {
+            refused(cx, &rendered, &serde_json::json!({ "ok": false, "findings": findings }))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Findings are data: the same ones, in the same form, as `check` prints.
+fn refused(cx: &Context<'_>, rendered: &str, json: &Value) -> Result<Printed, CliError> {
+    Ok(cx.print(json, |page| page.block(rendered))?.exiting(Exit::Finding))
+}
+
+fn key_of(args: &PublishArgs) -> Result<WorkflowKey, CliError> {
+    let of_file = || args.file.file_stem().and_then(|stem| stem.to_str()).filter(|it| *it != "-");
+    let key = args.workflow.as_deref().or_else(of_file);
+    let missing = || CliError::Usage("the workflow needs a key: add `--workflow`".to_owned());
+    key.map(WorkflowKey::from).ok_or_else(missing)
+}
+
+fn bindings_of(cx: &Context<'_>, path: Option<&PathBuf>) -> Result<Bindings, CliError> {
+    let Some(path) = path else { return Ok(cx.built_in.bindings.clone()) };
+    let read: Result<BTreeMap<String, BTreeMap<String, String>>, _> =
+        serde_json::from_str(&text_of(path)?);
+    read.map(Bindings::from).map_err(|error| CliError::Input {
+        what: format!("`{}`", path.display()),
+        why: error.to_string(),
+    })
+}

@@ -1,0 +1,63 @@
+//! `runs`
+
+use surefoot_kernel_core::{EventId, Mode, RunFilter, RunId, RunState, WorkflowKey};
+
+use super::{Context, Printed};
+use crate::args::Part;
+use crate::error::CliError;
+use crate::input::instant_of;
+use crate::render;
+
+/// Arguments of `runs`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RunsArgs {
+    /// Only of this workflow.
+    #[arg(long)]
+    workflow: Option<String>,
+    /// Only in these states, separated by commas.
+    #[arg(long = "state", value_name = "STATE", value_delimiter = ',')]
+    states: Vec<RunState>,
+    /// Only of this mode: `execute` or `dry_run`.
+    #[arg(long, value_parser = mode)]
+    mode: Option<Mode>,
+    /// Only created since: an instant, or how long ago, like `2h`.
+    #[arg(long)]
+    since: Option<String>,
+    /// Children of this run; without it, children are left out.
+    #[arg(long, value_name = "RUN")]
+    parent: Option<RunId>,
+    /// Only started by this event.
+    #[arg(long, value_name = "EVENT")]
+    event: Option<EventId>,
+    #[command(flatten)]
+    part: Part,
+}
+
+pub(crate) async fn run(cx: &Context<'_>, args: RunsArgs) -> Result<Printed, CliError> {
+    let since = args.since.as_deref().map(|text| instant_of(text, cx.wall())).transpose()?;
+    let operator = cx.operator().await?;
+    let filter = RunFilter {
+        app: Some(cx.app(&operator).await?),
+        scope: cx.named_scope(),
+        workflow: args.workflow.map(WorkflowKey::from),
+        states: args.states,
+        mode: args.mode,
+        since,
+        parent: args.parent,
+        event: args.event,
+        limit: args.part.limit,
+        cursor: args.part.cursor,
+    };
+    let view = operator.runs(filter).await?;
+    cx.print(&view, |page| {
+        render::runs(page, &view.runs);
+        if let Some(next) = &view.next {
+            page.line(format!("there are more: add `--cursor {next}`"));
+        }
+    })
+}
+
+fn mode(text: &str) -> Result<Mode, String> {
+    let known = [Mode::Execute, Mode::DryRun].into_iter().find(|mode| mode.as_str() == text);
+    known.ok_or_else(|| "the modes are execute, dry_run".to_owned())
+}

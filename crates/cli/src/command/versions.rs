@@ -1,0 +1,36 @@
+//! `versions`
+
+use surefoot_kernel_core::WorkflowKey;
+
+use super::{Context, Printed};
+use crate::error::CliError;
+use crate::render::{Table, at};
+
+/// Arguments of `versions`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct VersionsArgs {
+    /// The workflow's key.
+    #[arg(value_name = "WORKFLOW")]
+    workflow: String,
+}
+
+pub(crate) async fn run(cx: &Context<'_>, args: VersionsArgs) -> Result<Printed, CliError> {
+    let scope = cx.scope()?;
+    let operator = cx.operator().await?;
+    let app = cx.app(&operator).await?;
+    let view = operator.versions(&app, &scope, &WorkflowKey::from(args.workflow)).await?;
+    cx.print(&view, |page| {
+        let mut table = Table::new(&["VERSION", "LIVE", "CREATED", "AUTHOR", "MODULE", "ID"]);
+        for row in &view.versions {
+            table.row(&[
+                row.revision.to_string(),
+                if row.active { "yes" } else { "-" }.to_owned(),
+                at(row.created_at),
+                row.author.clone(),
+                row.module.clone(),
+                row.id.to_string(),
+            ]);
+        }
+        table.print(page);
+    })
+}

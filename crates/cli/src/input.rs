@@ -1,0 +1,81 @@
+//! What is given as arguments: files, JSON, times.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use serde_json::Value;
+use surefoot_kernel_core::payload::Payload;
+use surefoot_kernel_core::{Micros, Timestamp};
+
+use crate::error::CliError;
+
+/// A file's text; `-` is standard input.
+pub(crate) fn text_of(path: &Path) -> Result<String, CliError> {
+    let unreadable = |source| CliError::Unreadable { what: path.display().to_string(), source };
+    if path == Path::new("-") {
+        let mut text = String::new();
+        std::io::stdin().lock().read_to_string(&mut text).map_err(unreadable)?;
+        return Ok(text);
+    }
+    std::fs::read_to_string(path).map_err(unreadable)
+}
+
+/// JSON as it stands, or the path of a file with JSON (`-` is standard input). What could not be kept exactly is
+/// refused with its place.
+pub(crate) fn json_of(what: &str, given: &str) -> Result<Value, CliError> {
+    let as_json = Payload::parse(given);
+    let text = match as_json {
+        Ok(payload) => return Ok(payload.into_value()),
+        Err(_) if given == "-" || Path::new(given).is_file() => text_of(Path::new(given))?,
+        Err(error) => {
+            let place = place_of(&error.pointer);
+            let why =
+                format!("it is neither a file nor JSON that can be kept{place}: {}", error.rule);
+            return Err(CliError::Input { what: what.to_owned(), why });
+        }
+    };
+    Payload::parse(&text).map(Payload::into_value).map_err(|error| {
+        let place = place_of(&error.pointer);
+        let why = format!("`{given}` holds no JSON that can be kept{place}: {}", error.rule);
+        CliError::Input { what: what.to_owned(), why }
+    })
+}
+
+fn place_of(pointer: &str) -> String {
+    if pointer.is_empty() { String::new() } else { format!(" at `{pointer}`") }
+}
+
+/// An instant, or how long ago: `2026-11-29T16:06:45Z`, `2h`.
+pub(crate) fn instant_of(text: &str, wall: Timestamp) -> Result<Timestamp, CliError> {
+    if let Ok(at) = text.parse::<Timestamp>() {
+        return Ok(at);
+    }
+    text.parse::<Micros>()
+        .map(|span| Timestamp::from_micros(wall.micros().saturating_sub(span.get())))
+        .map_err(|_| CliError::Input {
+            what: format!("`{text}`"),
+            why: "write an instant like `2026-11-29T16:06:45Z`, or how long ago, like `2h`"
+                .to_owned(),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_strict_and_says_where() {
+        assert_eq!(json_of("data", "7").unwrap(), 7);
+        let error = json_of("data", r#"{"a": 1, "a": 2}"#).unwrap_err();
+        assert!(error.to_string().contains("at `/a`"), "{error}");
+        assert!(json_of("data", "no-such-file").is_err());
+    }
+
+    #[test]
+    fn since_is_an_instant_or_a_span() {
+        let wall = Timestamp::from_micros(10_000_000);
+        assert_eq!(instant_of("3s", wall).unwrap().micros(), 7_000_000);
+        assert_eq!(instant_of("1970-01-01T00:00:01Z", wall).unwrap().micros(), 1_000_000);
+        assert!(instant_of("yesterday", wall).is_err());
+    }
+}

@@ -1,0 +1,30 @@
+//! The command line of Surefoot, as a library: an application ships the same commands with its module built in.
+//!
+//! ```no_run
+//! use std::process::ExitCode;
+//!
+//! use surefoot_cli::Cli;
+//! # fn manifest() -> surefoot_language::Manifest { unimplemented!() }
+//!
+//! fn main() -> ExitCode {
+//!     Cli::new().manifest(manifest()).main()
+//! }
+//! ```
+//!
+//! Data goes to standard output, talk to standard error. What a command came to is its [`Exit`] code.
+
+mod args;
+mod command;
+mod confirm;
+#[cfg(feature = "demo")]
+mod demo;
+mod error;
+mod exit;
+mod input;
+mod page;
+mod render;
+mod run;
+mod store;
+
+pub use exit::Exit;
+pub use run::Cli;

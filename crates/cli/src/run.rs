@@ -1,0 +1,101 @@
+//! From arguments to an exit code.
+
+use std::ffi::OsString;
+use std::io;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use surefoot_language::{Bindings, Manifest};
+use tracing_subscriber::EnvFilter;
+
+use crate::args::Arguments;
+use crate::command::{self, BuiltIn};
+use crate::error::CliError;
+use crate::page::{to_stderr, to_stdout, wants_colour};
+use crate::{Exit, page};
+
+/// The command line. An application that ships it builds its module in.
+#[derive(Debug, Clone, Default)]
+#[must_use = "the command line does nothing until `main` is called"]
+pub struct Cli {
+    built_in: BuiltIn,
+}
+
+impl Cli {
+    /// Without a module: `check` and `publish` take `--manifest`.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// With the manifest of the application's module: `check` and `publish` take it where none is given.
+    pub fn manifest(mut self, manifest: Manifest) -> Self {
+        self.built_in.manifest = Some(manifest);
+        self
+    }
+
+    /// With the application's names and the stable ids behind them, for `publish`.
+    pub fn bindings(mut self, bindings: Bindings) -> Self {
+        self.built_in.bindings = bindings;
+        self
+    }
+
+    /// Runs what this process was started with. Call it at the end of `main`.
+    #[must_use]
+    pub fn main(self) -> ExitCode {
+        self.run(std::env::args_os()).into()
+    }
+
+    /// Runs a command; the first argument is the program's name. Never panics; writes to this process's standard
+    /// streams.
+    pub fn run(self, arguments: impl IntoIterator<Item = OsString>) -> Exit {
+        let arguments = match Arguments::try_parse_from(arguments) {
+            Ok(arguments) => arguments,
+            Err(error) => {
+                // Help and version are asked for: they go to standard output, and are no failure.
+                let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
+                let _ = error.print();
+                return exit;
+            }
+        };
+        log_to_stderr();
+        match self.carry_out(arguments) {
+            Ok(exit) => exit,
+            Err(error) => {
+                report(&error);
+                error.exit()
+            }
+        }
+    }
+
+    fn carry_out(self, arguments: Arguments) -> Result<Exit, CliError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .map_err(CliError::Runtime)?;
+        let printed = runtime.block_on(command::run(&self.built_in, arguments))?;
+        to_stdout(&printed.text).map_err(CliError::Output)?;
+        Ok(printed.exit)
+    }
+}
+
+/// The error and its causes, once, at the edge.
+fn report(error: &CliError) {
+    let mut page = page::Page::new(wants_colour(&io::stderr()));
+    for (index, line) in error.chain().iter().enumerate() {
+        if index == 0 {
+            page.toned(page::Tone::Bad, format!("error: {line}"));
+        } else {
+            page.line(format!("  caused by: {line}"));
+        }
+    }
+    to_stderr(&page.into_text());
+}
+
+/// `SUREFOOT_LOG` says what is logged; by default, warnings. Payloads never are.
+fn log_to_stderr() {
+    let filter = EnvFilter::try_from_env("SUREFOOT_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    // An application may have its own already.
+    let _ = subscriber.try_init();
+}

@@ -1,0 +1,144 @@
+//! Checking and publishing.
+
+use expect_test::expect;
+use serde_json::Value;
+
+use crate::shell::{Shell, normal};
+
+#[test]
+fn check_json_has_the_promised_form() {
+    let shell = Shell::new();
+    shell.write("bad.yaml", "steps:\n  - payy: {}\n  - succeed: { mesage: 'ä' }\n");
+    let did = shell.run("check bad.yaml --manifest manifest.json --json");
+    assert_eq!((did.code, did.err.as_str()), (1, ""));
+    let json: Value = serde_json::from_str(&did.out).unwrap();
+    assert_eq!(json["ok"], false);
+    let mut names: Vec<&str> =
+        json["findings"][0].as_object().unwrap().keys().map(String::as_str).collect();
+    names.sort_unstable();
+    assert_eq!(
+        names,
+        ["code", "column", "end_column", "end_line", "help", "line", "message", "path", "severity"]
+    );
+    let ok = shell.json("check reorder.yaml --manifest manifest.json");
+    assert_eq!(ok, serde_json::json!({ "ok": true, "findings": [] }));
+    assert!(!shell.has("surefoot.db"));
+}
+
+#[test]
+fn check_shows_excerpts() {
+    let shell = Shell::new();
+    shell.write("bad.yaml", "steps:\n  - payy: {}\n");
+    let did = shell.run("check bad.yaml --manifest manifest.json");
+    assert_eq!(did.code, 1);
+    expect![[r#"
+        error[UNKNOWN_ACTION]: there is no action `payy`
+         --> bad.yaml:2:5
+          |
+        2 |   - payy: {}
+          |     ^^^^
+          |
+          = help: did you mean `pay`?
+    "#]]
+    .assert_eq(&did.out);
+    assert_eq!(did.err, "bad.yaml: 1 error, 0 warnings\n");
+    let did = shell.run("check reorder.yaml");
+    assert_eq!(did.code, 0);
+    assert!(did.out.contains("NO_MANIFEST"), "{}", did.out);
+}
+
+#[test]
+fn publish_makes_versions() {
+    let shell = Shell::new();
+    let line = "publish reorder.yaml --manifest manifest.json --scope berlin --app shop";
+    let did = shell.run(line);
+    assert_eq!(did.code, 0, "{did:?}");
+    expect![[r#"
+        published reorder version 1 (ver_00000000000000000000000000000000), live
+    "#]]
+    .assert_eq(&normal(&did.out));
+    shell.write("bindings.json", r#"{"connection": {"supplier": "c-1"}}"#);
+    let did =
+        shell.run(&format!("{line} --draft --bindings bindings.json --workflow again --json"));
+    expect![[r#"
+        {
+          "workflow": "again",
+          "id": "ver_00000000000000000000000000000000",
+          "revision": 1,
+          "active": false
+        }
+    "#]]
+    .assert_eq(&normal(&did.out));
+}
+
+#[test]
+fn what_cannot_be_published_creates_nothing() {
+    let shell = Shell::new();
+    shell.write("bad.yaml", "steps:\n  - payy: {}\n");
+    shell.write("list.json", "[]");
+    let publish = "publish bad.yaml --manifest manifest.json --app shop --scope berlin";
+    let did = shell.run(publish);
+    assert_eq!(did.code, 1, "{did:?}");
+    assert!(did.out.contains("bad.yaml") || did.out.contains("payy"), "{}", did.out);
+    let json = shell.json(publish);
+    assert_eq!(json["findings"][0]["line"], 2);
+    for (line, code, says) in [
+        ("publish reorder.yaml --app shop --scope berlin", 2, "--manifest"),
+        ("publish reorder.yaml --manifest manifest.json --app shop", 2, "--scope"),
+        ("publish reorder.yaml --manifest manifest.json --scope berlin", 3, "no store"),
+        ("publish none.yaml --manifest manifest.json --app shop --scope berlin", 2, "none.yaml"),
+        ("publish reorder.yaml --manifest list.json --app shop --scope berlin", 2, "list.json"),
+        (
+            "publish reorder.yaml --manifest manifest.json --app shop --scope berlin --bindings list.json",
+            2,
+            "list.json",
+        ),
+        ("emit x --app shop --scope berlin --data {", 2, "--data"),
+        ("emit x --scope berlin", 3, "no store"),
+    ] {
+        let did = shell.run(line);
+        assert_eq!(did.code, code, "{line}: {did:?}");
+        assert!(did.err.contains(says), "{line}: {}", did.err);
+        assert!(!shell.has("surefoot.db"), "{line}");
+    }
+}
+
+#[test]
+fn emit_takes_json_and_files_and_is_strict() {
+    let shell = Shell::published();
+    shell.write("data.json", r#"{"item": "bolt"}"#);
+    let did = shell.run("emit inventory.stockLow --scope berlin --data data.json --key k");
+    assert_eq!(did.code, 0, "{did:?}");
+    expect![[r#"
+        event evt_00000000000000000000000000000000
+        run   run_00000000000000000000000000000000
+    "#]]
+    .assert_eq(&normal(&did.out));
+    let again = ["emit", "inventory.stockLow", "--scope", "berlin", "--key", "k", "--data"];
+    let did = shell.with(&[&again[..], &[r#"{"item": "nut"}"#]].concat());
+    expect![[r#"
+        event evt_00000000000000000000000000000000 (its key was recorded before, with ANOTHER payload)
+        run   run_00000000000000000000000000000000
+    "#]].assert_eq(&normal(&did.out));
+    let twice = shell.with(&[&again[..], &[r#"{"item": 1, "item": 2}"#]].concat());
+    assert_eq!(twice.code, 2);
+    assert!(twice.err.contains("at `/item`"), "{}", twice.err);
+    let large = shell.with(&[&again[..], &["18446744073709551616"]].concat());
+    assert_eq!(large.code, 2, "{large:?}");
+}
+
+/// An application's own binary: the manifest is built in.
+#[test]
+fn a_built_in_module_needs_no_manifest() {
+    use surefoot_cli::{Cli, Exit};
+    let shell = Shell::new();
+    let manifest =
+        surefoot_language::Manifest::from_json(&crate::shell::manifest().to_string()).unwrap();
+    let url = format!("sqlite:{}", shell.path("own.db").display());
+    let file = shell.path("reorder.yaml").display().to_string();
+    let line = ["own", "publish", &file, "--app", "shop", "--scope", "berlin", "--store", &url];
+    let run = |cli: Cli| cli.run(line.iter().map(Into::into));
+    assert_eq!(run(Cli::new()), Exit::Usage);
+    assert_eq!(run(Cli::new().manifest(manifest)), Exit::Done);
+    assert!(shell.has("own.db"));
+}

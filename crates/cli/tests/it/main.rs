@@ -1,0 +1,11 @@
+//! The real binary on a real file: golden outputs, exit codes, and what must never change anything.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has found something")]
+
+mod acting;
+mod authoring;
+#[cfg(feature = "demo")]
+mod demo;
+mod looking;
+mod refusals;
+mod shell;

@@ -1,0 +1,104 @@
+//! What a worker that takes the run would do next: asked of `decide`, not known here.
+
+use super::{Known, Open};
+use crate::plan::StepKind;
+use crate::{
+    Command, Fact, Failure, Held, Input, Lease, Micros, Next, RowInput, SessionId, decide,
+    decide_row,
+};
+
+/// Steps that are gone through before giving up: control steps and built-in ones need no worker's help.
+const LOOK_AHEAD: usize = 1_000;
+
+/// What comes first.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Foreseen {
+    /// An action is called or its provider asked.
+    Command {
+        command: Command,
+        /// A worker may have done so before, ahead of what is durable.
+        runs_ahead: bool,
+    },
+    /// The run ends, or parks, or calls for a person: with this failure, if any.
+    Stops(Option<Failure>),
+}
+
+/// Claims a copy of the run as soon as a claim fits and has `decide` advance it. `None` where no worker can take
+/// the run, or it cannot be read.
+pub(super) fn foresee(known: &Known<'_>) -> Option<Foreseen> {
+    let (run, plan) = (known.input.run, known.input.plan?);
+    let mut held = Held { run: run.clone(), cursor: known.cursor.clone()? };
+    let at = run.claimable_at()?.max(known.input.now);
+    let length = Micros::from_secs(120);
+    let lease = Lease { owner: SessionId::from_bytes([0; 16]), until: at.plus(length), length };
+    let claimed = decide_row(run, RowInput::Claim { lease }, at).ok()?;
+    held = held.apply(plan, &claimed).ok()?;
+    for _ in 0..LOOK_AHEAD {
+        let decision = decide(&held, plan, Input::Advance, at).ok()?;
+        if let Some(command) = decision.command.peek() {
+            let runs_ahead = decision.command.is_lazy();
+            return Some(Foreseen::Command { command: command.clone(), runs_ahead });
+        }
+        if let Some(stop) = decision.facts.iter().find_map(stop_of) {
+            return Some(stop);
+        }
+        held = held.apply(plan, &decision.facts).ok()?;
+    }
+    None
+}
+
+fn stop_of(fact: &Fact) -> Option<Foreseen> {
+    match fact {
+        Fact::Ended { end: crate::End::Failed(failure), .. }
+        | Fact::AttentionCalled { error: failure } => Some(Foreseen::Stops(Some(failure.clone()))),
+        Fact::Ended { .. } | Fact::Parked { .. } => Some(Foreseen::Stops(None)),
+        Fact::InputsComputed { .. }
+        | Fact::BranchTaken { .. }
+        | Fact::CallMarked { .. }
+        | Fact::OutcomeUnknown { .. }
+        | Fact::NothingHappened { .. }
+        | Fact::StepCompleted { .. }
+        | Fact::OutputRefused { .. }
+        | Fact::StepFailed { .. }
+        | Fact::DeadlineSet { .. }
+        | Fact::CancelRequested(_)
+        | Fact::ReconcileAsked { .. }
+        | Fact::Retried
+        | Fact::Claimed { .. }
+        | Fact::TakenOver { .. }
+        | Fact::FenceRaised
+        | Fact::Released { .. }
+        | Fact::Requeued { .. }
+        | Fact::Woken { .. } => None,
+    }
+}
+
+/// The action of the open step, if it is one.
+pub(super) fn open_action<'k>(known: &'k Known<'_>) -> Option<&'k str> {
+    let plan = known.input.plan?;
+    match known.cursor.as_ref()?.next(plan).ok()? {
+        Next::Step { node, .. } => match &node.kind {
+            StepKind::Action { action, .. } => Some(action),
+            StepKind::If { .. }
+            | StepKind::Switch { .. }
+            | StepKind::ForEach { .. }
+            | StepKind::SetVariable { .. }
+            | StepKind::Succeed { .. }
+            | StepKind::Fail { .. }
+            | StepKind::Delay(_)
+            | StepKind::WaitFor { .. } => None,
+        },
+        Next::Inputs | Next::Broken(_) | Next::Done { .. } => None,
+    }
+}
+
+/// A sentence on a worker that would end the run instead of going on.
+pub(super) fn would_stop(known: &Known<'_>) -> Option<Failure> {
+    match known.open {
+        Open::Inputs | Open::Step(_) | Open::End => match foresee(known)? {
+            Foreseen::Stops(failure) => failure,
+            Foreseen::Command { .. } => None,
+        },
+        Open::Unknown => None,
+    }
+}

@@ -1,0 +1,154 @@
+//! What a person may do now, with the text to type: the state machine is asked, nothing is known here.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Coverage, Known, text};
+use crate::{OpenEffect, Phase, Rejection, RowInput, Verdict, decide_row};
+
+/// One thing that a person may do now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LegalAction {
+    /// The operator's verb.
+    pub verb: &'static str,
+    /// What to type. Words in capitals are to be filled in; the revision makes it a conflict, not an accident, if
+    /// the run has moved meanwhile.
+    pub command: String,
+    /// When it is the right thing.
+    pub why: String,
+}
+
+struct Legal<'k, 'a> {
+    known: &'k Known<'a>,
+    actions: Vec<LegalAction>,
+}
+
+pub(super) fn legal_actions(known: &Known<'_>) -> Vec<LegalAction> {
+    let mut legal = Legal { known, actions: Vec::new() };
+    if let Phase::Waiting(wait) = &known.input.run.phase
+        && let Some(on) = &wait.on
+    {
+        legal.signal(on);
+    }
+    if let Some(effect) = known.input.run.effect() {
+        legal.effect(effect);
+    }
+    legal.retry();
+    legal.cancel();
+    legal.abandon();
+    legal.actions
+}
+
+impl Legal<'_, '_> {
+    fn may(&self, input: RowInput) -> bool {
+        // A verb that would record nothing helps nobody.
+        self.facts(input).is_ok_and(|is_something| is_something)
+    }
+
+    fn facts(&self, input: RowInput) -> Result<bool, Rejection> {
+        let facts = decide_row(self.known.input.run, input, self.known.input.now)?;
+        Ok(!facts.is_empty())
+    }
+
+    fn add(&mut self, verb: &'static str, arguments: &str, why: &str) {
+        let run = self.known.input.run;
+        let command = format!(
+            "surefoot {verb} {}{arguments} --revision {} --reason WHY --yes",
+            run.id, run.revision
+        );
+        self.actions.push(LegalAction { verb, command, why: why.to_owned() });
+    }
+
+    fn effect(&mut self, effect: &OpenEffect) {
+        let step = text::quoted(effect.step.as_str());
+        let resolve = |verdict: Verdict| RowInput::Resolve { step: effect.step.clone(), verdict };
+        let is_unsettled = effect.state.is_unsettled();
+        if self.may(resolve(Verdict::Succeeded { output: Value::Null })) {
+            let why = if is_unsettled {
+                "it happened: the run goes on with the output that you give; the step is not called again"
+            } else {
+                "it happened, and only its output is missing: the run goes on with the one that you give"
+            };
+            self.add("resolve", &format!(" {step} --succeeded OUTPUT_JSON"), why);
+        }
+        let failed = Verdict::Failed { code: None, message: String::new() };
+        if self.may(resolve(failed)) {
+            let why = "the provider refused it: the run fails";
+            self.add("resolve", &format!(" {step} --failed MESSAGE"), why);
+        }
+        if self.may(resolve(Verdict::NotPerformed)) {
+            let why = "it is certain that it did not happen: the step is called again";
+            self.add("resolve", &format!(" {step} --not-performed"), why);
+        }
+        if self.may(RowInput::AskReconcile { step: effect.step.clone() }) {
+            let why = "the provider may know by now: a worker asks it again, nothing is repeated";
+            self.add("reconcile", &format!(" {step}"), why);
+        }
+    }
+
+    fn retry(&mut self) {
+        if self.may(RowInput::Retry) {
+            let why = "the cause is mended: recorded outcomes and effect keys stay, the count of failures begins anew";
+            self.add("retry", "", why);
+        }
+    }
+
+    fn cancel(&mut self) {
+        let (actor, reason) = (String::new(), String::new());
+        if self.may(RowInput::Cancel { actor, reason }) {
+            let run = self.known.input.run;
+            let why = if run.has_unsettled_effect() {
+                "nobody wants it any more: it ends once its effect is explained"
+            } else if matches!(run.phase, Phase::Running { .. }) {
+                "nobody wants it any more: it ends as soon as its worker sees that"
+            } else {
+                "nobody wants it any more: it ends at once"
+            };
+            self.add("cancel", "", why);
+        }
+    }
+
+    fn abandon(&mut self) {
+        let unclaimable = self.known.is_unclaimable();
+        let abandon = |accept_unknown| RowInput::Abandon { accept_unknown, unclaimable };
+        match self.facts(abandon(false)) {
+            Ok(true) => self.add("abandon", "", "give it up: it ends as failed"),
+            Err(Rejection::EffectUnsettled { .. }) if self.may(abandon(true)) => {
+                let why = "nobody will ever know: it ends as failed, and the effect stays listed as unknown";
+                self.add("abandon", " --accept-unknown", why);
+            }
+            Ok(false) | Err(_) => {}
+        }
+    }
+
+    fn signal(&mut self, on: &crate::Dependency) {
+        let origin = &self.known.input.run.origin;
+        let app = text::quoted(origin.app.as_str());
+        let place = if on.is_app_wide() {
+            "--app-wide".to_owned()
+        } else {
+            format!("--scope {}", text::quoted(origin.scope.as_str()))
+        };
+        let (kind, key) = (text::quoted(on.kind()), text::quoted(on.key()));
+        self.actions.push(LegalAction {
+            verb: "signal",
+            command: format!("surefoot signal {kind} {key} --app {app} {place} --data JSON"),
+            why: "what it waits for has occurred: it goes on, as does every run that waits for it"
+                .to_owned(),
+        });
+    }
+}
+
+impl Known<'_> {
+    /// Whether no live worker can run it, as far as that is known.
+    pub(super) fn is_unclaimable(&self) -> bool {
+        let sessions = self.input.sessions;
+        match self.input.plan {
+            Some(plan) => {
+                Coverage::of(&plan.footprint, sessions, self.input.now) != Coverage::Covered
+            }
+            // Nobody knows what it needs: only the absence of every worker proves it.
+            None => !sessions.iter().any(|session| super::is_live(session, self.input.now)),
+        }
+    }
+}

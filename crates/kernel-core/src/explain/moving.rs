@@ -1,0 +1,280 @@
+//! Why a run does not move, or what moves it; and one sentence on where it stands.
+
+use serde::Serialize;
+
+use super::{Coverage, Known, foresee, text};
+use crate::{Code, Dependency, EffectState, Micros, Phase, Timestamp, Todo};
+
+/// One reason why a run stands where it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Reason {
+    /// What sort of reason.
+    pub kind: ReasonKind,
+    /// A sentence.
+    pub text: String,
+    /// Since when.
+    #[serde(serialize_with = "text::maybe_at")]
+    pub since: Option<Timestamp>,
+    /// When it ends by itself, if it does.
+    #[serde(serialize_with = "text::maybe_at")]
+    pub until: Option<Timestamp>,
+}
+
+/// The sorts of reasons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReasonKind {
+    /// A worker holds it: it moves.
+    Held,
+    /// Its worker's lease ran out.
+    LeaseExpired,
+    /// Ready, and no worker has taken it yet.
+    Due,
+    /// An execution ended badly; the next one comes later.
+    Backoff,
+    /// A worker has to ask the provider what became of an effect.
+    ToReconcile,
+    /// It waits for a signal.
+    Signal,
+    /// It waits for an instant.
+    Deadline,
+    /// No live worker can run it.
+    MissingModule,
+    /// No worker lives.
+    NoWorker,
+    /// Cancel was requested and is not honoured yet.
+    CancelRequested,
+    /// A worker that takes it will end it, or call for a person.
+    WouldStop,
+    /// It waits for a person.
+    Person,
+    /// Its plan or journal cannot be read.
+    Unreadable,
+    /// It has ended.
+    Ended,
+}
+
+struct Reasons(Vec<Reason>);
+
+impl Reasons {
+    fn add(
+        &mut self,
+        kind: ReasonKind,
+        text: impl Into<String>,
+        (since, until): (Option<Timestamp>, Option<Timestamp>),
+    ) {
+        self.0.push(Reason { kind, text: text.into(), since, until });
+    }
+}
+
+/// The reasons, the most telling one first.
+pub(super) fn reasons(known: &Known<'_>) -> Vec<Reason> {
+    let (run, now) = (known.input.run, known.input.now);
+    let mut reasons = Reasons(Vec::new());
+    match &run.phase {
+        Phase::Succeeded { .. } | Phase::Failed { .. } | Phase::Canceled { .. } => {
+            let text = "it has ended: nothing moves it any more";
+            reasons.add(ReasonKind::Ended, text, (run.ended_at, None));
+        }
+        Phase::NeedsAttention(attention) => {
+            let text = format!("{}: {}", attention.error.code, attention.error.message);
+            let since = attention.effect.as_ref().map(|effect| effect.since);
+            reasons.add(ReasonKind::Person, text, (since, None));
+        }
+        Phase::Waiting(wait) => waiting(known, wait, &mut reasons),
+        Phase::Running { lease, .. } if lease.until > now => {
+            let text = format!("worker {} holds it", lease.owner);
+            reasons.add(ReasonKind::Held, text, (None, Some(lease.until)));
+        }
+        Phase::Running { lease, .. } => {
+            let text = format!(
+                "the lease of worker {} ran out {} ago: any worker that can run it takes it next",
+                lease.owner,
+                text::span(now.since(lease.until)),
+            );
+            reasons.add(ReasonKind::LeaseExpired, text, (Some(lease.until), None));
+            next_worker(known, &mut reasons);
+        }
+        Phase::Queued { ready_at, todo } => queued(known, *ready_at, todo, &mut reasons),
+    }
+    if let Some(request) = run.cancel.as_ref().filter(|_| !run.state().is_terminal()) {
+        let text = format!(
+            "cancel was requested by {} ({}): it ends once {}",
+            request.actor,
+            request.reason,
+            if run.has_unsettled_effect() {
+                "the effect is explained"
+            } else {
+                "its worker sees that, or its lease runs out"
+            },
+        );
+        reasons.add(ReasonKind::CancelRequested, text, (Some(request.at), None));
+    }
+    if let Some(why) = &known.unreadable {
+        reasons.add(ReasonKind::Unreadable, why.clone(), (None, None));
+    }
+    reasons.0
+}
+
+fn waiting(known: &Known<'_>, wait: &crate::Wait, reasons: &mut Reasons) {
+    let now = known.input.now;
+    let since = (Some(wait.since), wait.deadline);
+    if let Some(on) = &wait.on {
+        let mut text = format!("step `{}` waits for {}", wait.step, signal(on));
+        if known.input.is_signaled == Some(true) {
+            text.push_str(", which is recorded: recovery wakes it within seconds");
+        }
+        reasons.add(ReasonKind::Signal, text, since);
+    }
+    if let Some(deadline) = wait.deadline {
+        let text = if deadline <= now {
+            "its deadline has passed: recovery wakes it within seconds".to_owned()
+        } else {
+            let left = text::span(deadline.since(now));
+            format!("it goes on in {left} by itself, whatever happens")
+        };
+        reasons.add(ReasonKind::Deadline, text, since);
+    }
+    coverage(known, reasons);
+}
+
+fn queued(known: &Known<'_>, ready_at: Timestamp, todo: &Todo, reasons: &mut Reasons) {
+    let (run, now) = (known.input.run, known.input.now);
+    if ready_at > now {
+        let left = text::span(ready_at.since(now));
+        let text = match &run.last_failure {
+            Some(failure) => {
+                format!("tried again in {left}, after {}: {}", failure.code, failure.message)
+            }
+            None => format!("not taken by a worker for another {left}"),
+        };
+        reasons.add(ReasonKind::Backoff, text, (None, Some(ready_at)));
+    } else {
+        let waited = now.since(ready_at);
+        let for_ = if waited < Micros::from_secs(1) {
+            String::new()
+        } else {
+            format!(" for {}", text::span(waited))
+        };
+        let text = format!("ready{for_}, and no worker has taken it yet");
+        reasons.add(ReasonKind::Due, text, (Some(ready_at), None));
+    }
+    if let Todo::Reconcile(effect) = todo {
+        let text = format!(
+            "the provider of `{}` is asked first what became of the call at step `{}`",
+            effect.action, effect.step
+        );
+        reasons.add(ReasonKind::ToReconcile, text, (Some(effect.since), None));
+    }
+    next_worker(known, reasons);
+}
+
+/// Whether a worker can take it, and whether it would get any further.
+fn next_worker(known: &Known<'_>, reasons: &mut Reasons) {
+    coverage(known, reasons);
+    if let Some(failure) = foresee::would_stop(known) {
+        let ends = if failure.code == Code::RETRY_EXHAUSTED { "gives it up" } else { "ends it" };
+        let text = format!(
+            "the next worker {ends} without calling anything: {}: {}",
+            failure.code, failure.message
+        );
+        reasons.add(ReasonKind::WouldStop, text, (None, None));
+    }
+}
+
+/// Whether a worker that lives can run it.
+fn coverage(known: &Known<'_>, reasons: &mut Reasons) {
+    let Some(plan) = known.input.plan else { return };
+    match Coverage::of(&plan.footprint, known.input.sessions, known.input.now) {
+        Coverage::Covered => {}
+        Coverage::Lacking(lacks) => {
+            let text = format!("no live worker can run it; the nearest lacks {}", lacks.join(", "));
+            reasons.add(ReasonKind::MissingModule, text, (None, None));
+        }
+        Coverage::NoWorker => {
+            let text = format!(
+                "no worker was seen in the last minute; it needs one with module `{}`",
+                plan.footprint.module
+            );
+            reasons.add(ReasonKind::NoWorker, text, (None, None));
+        }
+    }
+}
+
+fn signal(on: &Dependency) -> String {
+    let where_ = if on.is_app_wide() { " of the app" } else { "" };
+    format!("signal `{}` with key `{}`{where_}", on.kind(), on.key())
+}
+
+/// Where the run stands, in a sentence.
+pub(super) fn headline(known: &Known<'_>) -> String {
+    let mut headline = state(known);
+    if known.unreadable.is_some() {
+        headline.push_str(" Its plan or journal cannot be read: what it did is not known here.");
+    }
+    headline
+}
+
+fn state(known: &Known<'_>) -> String {
+    let (run, now) = (known.input.run, known.input.now);
+    match &run.phase {
+        Phase::Succeeded { message: Some(message), .. } => format!("Succeeded: {message}"),
+        Phase::Succeeded { message: None, .. } => "Succeeded.".to_owned(),
+        Phase::Failed { error, abandoned } => {
+            let unknown =
+                abandoned.as_ref().filter(|effect| effect.state == EffectState::AbandonedUnknown);
+            let unknown = unknown.map_or_else(String::new, |effect| {
+                format!("; what became of the effect of `{}` is unknown", effect.action)
+            });
+            format!("Failed{} with {}: {}{unknown}", place(known), error.code, error.message)
+        }
+        Phase::Canceled { message: Some(message) } => format!("Canceled: {message}"),
+        Phase::Canceled { message: None } => "Canceled.".to_owned(),
+        Phase::NeedsAttention(attention) => {
+            let error = &attention.error;
+            format!("Needs a person{}: {}: {}", place(known), error.code, error.message)
+        }
+        Phase::Waiting(wait) => match (&wait.on, wait.deadline) {
+            (Some(on), None) => format!("Waits{} for {}.", place(known), signal(on)),
+            (Some(on), Some(deadline)) => {
+                format!("Waits{} for {}, at most until {deadline}.", place(known), signal(on))
+            }
+            (None, Some(deadline)) => format!("Waits{} until {deadline}.", place(known)),
+            (None, None) => format!("Waits{}.", place(known)),
+        },
+        Phase::Running { lease, .. } if lease.until <= now => {
+            format!("Lost its worker{}; the next one takes it over.", place(known))
+        }
+        Phase::Running { todo: Todo::Reconcile(effect), .. } => {
+            format!("Runs{}: the outcome of `{}` is open.", place(known), effect.action)
+        }
+        Phase::Running { todo: Todo::Steps, .. } => format!("Runs{}.", place(known)),
+        Phase::Queued { todo: Todo::Reconcile(effect), .. } => format!(
+            "Queued{} to find out what became of the call of `{}`.",
+            place(known),
+            effect.action
+        ),
+        Phase::Queued { ready_at, .. } => match &run.last_failure {
+            Some(failure) if *ready_at > now => format!(
+                "Tried again at {ready_at}{}, after {}: {}",
+                place(known),
+                failure.code,
+                failure.message
+            ),
+            Some(_) | None if known.is_unclaimable() => {
+                format!("Queued{}, and no live worker can run it.", place(known))
+            }
+            Some(_) | None if run.attempt == 0 => "Queued; no worker has taken it yet.".to_owned(),
+            Some(_) | None => format!("Queued{}.", place(known)),
+        },
+    }
+}
+
+/// ` at step `steps.1` (`payOrder`)`, where the run stands at a step.
+fn place(known: &Known<'_>) -> String {
+    match (known.open_step(), foresee::open_action(known)) {
+        (Some(step), Some(action)) => format!(" at step `{step}` (`{action}`)"),
+        (Some(step), None) => format!(" at step `{step}`"),
+        (None, _) => String::new(),
+    }
+}

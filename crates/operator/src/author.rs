@@ -1,0 +1,181 @@
+//! Publishing, emitting, signalling.
+
+use surefoot_kernel_core::{
+    Activate, App, Emit, Event, Ids, Publish, PublishError, Scope, SendSignal, Signal, WorkflowKey,
+};
+use surefoot_language::{Bindings, Finding, Manifest, bind, compile};
+
+use crate::view::{EmittedView, PublishedView, SignalSentView};
+use crate::{Operator, OperatorError};
+
+/// A workflow to publish.
+#[derive(Debug, Clone)]
+pub struct PublishSource<'a> {
+    /// Whose.
+    pub app: App,
+    /// Where.
+    pub scope: Scope,
+    /// Which workflow.
+    pub workflow: WorkflowKey,
+    /// As authored.
+    pub source: &'a str,
+    /// What the application's module offers.
+    pub manifest: &'a Manifest,
+    /// The application's names and the stable ids behind them.
+    pub bindings: &'a Bindings,
+    /// Whether it becomes live.
+    pub activate: bool,
+}
+
+/// A stored version to make live.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActivateVersion {
+    /// Whose.
+    pub app: App,
+    /// Where.
+    pub scope: Scope,
+    /// Which workflow.
+    pub workflow: WorkflowKey,
+    /// Which of its revisions.
+    pub revision: u64,
+    /// The revision that was seen live; `None` does not look.
+    pub seen: Option<u64>,
+    /// Why.
+    pub why: String,
+}
+
+/// An event to emit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EmitEvent {
+    /// Whose.
+    pub app: App,
+    /// Where.
+    pub scope: Scope,
+    /// What occurred.
+    pub event: Event,
+}
+
+/// Where a signal belongs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SendTo {
+    /// To one scope: that is where `waitFor` looks.
+    Scope(Scope),
+    /// To the app as a whole: application code may wait for it, `waitFor` does not see it.
+    App,
+}
+
+impl Operator {
+    /// Compiles against a manifest and stores a version; unless it is a draft, it is live then.
+    ///
+    /// # Errors
+    /// [`PublishError::Compile`] with every finding; the store's.
+    pub async fn publish(
+        &self,
+        ids: &dyn Ids,
+        publish: PublishSource<'_>,
+    ) -> Result<PublishedView, OperatorError> {
+        let PublishSource { app, scope, workflow, source, manifest, bindings, activate } = publish;
+        let compiled = compile(source, Some(manifest));
+        let found: Vec<Finding> = compiled.findings.as_slice().to_vec();
+        let plan = match compiled.ir {
+            Some(ir) => bind(&ir, manifest, bindings),
+            None => Err(compiled.findings),
+        };
+        let plan = plan.map_err(|findings| {
+            let listed = findings.iter().map(|it| serde_json::to_value(it).unwrap_or_default());
+            let findings_json = listed.collect();
+            PublishError::Compile { rendered: findings.to_string(), findings: findings_json }
+        })?;
+        let published = self
+            .store
+            .version_publish(Publish {
+                app,
+                scope,
+                workflow: workflow.clone(),
+                version: ids.version(),
+                plan,
+                source: source.to_owned(),
+                activate,
+                authorization: None,
+                author: self.actor.to_string(),
+            })
+            .await?;
+        Ok(PublishedView {
+            workflow,
+            id: published.version,
+            revision: published.revision,
+            active: activate,
+            findings: found,
+        })
+    }
+
+    /// Makes a stored version live.
+    ///
+    /// # Errors
+    /// [`PublishError::NotExpected`] if another one is live than was seen; [`PublishError::NotFound`].
+    pub async fn activate(
+        &self,
+        activate: ActivateVersion,
+    ) -> Result<PublishedView, OperatorError> {
+        let ActivateVersion { app, scope, workflow, revision, seen, why } = activate;
+        if why.trim().is_empty() {
+            return Err(OperatorError::NoReason);
+        }
+        let activated = self
+            .store
+            .version_activate(Activate {
+                app,
+                scope,
+                workflow: workflow.clone(),
+                revision,
+                expected: seen,
+                actor: self.actor.to_string(),
+                reason: why,
+            })
+            .await?;
+        Ok(PublishedView {
+            workflow,
+            id: activated.version,
+            revision: activated.revision,
+            active: true,
+            findings: Vec::new(),
+        })
+    }
+
+    /// Records an event; its runs exist when this returns, unless it is deferred.
+    ///
+    /// # Errors
+    /// What [`Event::check`] refuses; the store's.
+    pub async fn emit(&self, ids: &dyn Ids, emit: EmitEvent) -> Result<EmittedView, OperatorError> {
+        let EmitEvent { app, scope, event } = emit;
+        let event = event.check()?;
+        let emit = Emit { app, scope, id: ids.event(), event, eager: None };
+        let emission = self.store.event_emit(emit).await?;
+        Ok(EmittedView {
+            event: emission.event,
+            runs: emission.runs,
+            matched: emission.matched,
+            new: emission.new,
+            same_payload: emission.same_payload,
+        })
+    }
+
+    /// Records a signal, once, and wakes the runs that wait for it.
+    ///
+    /// # Errors
+    /// What [`Signal::check`] refuses; the store's.
+    pub async fn signal(
+        &self,
+        app: App,
+        to: SendTo,
+        signal: Signal,
+    ) -> Result<SignalSentView, OperatorError> {
+        let signal = signal.check()?;
+        let scope = match to {
+            SendTo::Scope(scope) => Some(scope),
+            SendTo::App => None,
+        };
+        let sent = self.store.signal_send(SendSignal { app, scope, signal }).await?;
+        Ok(SignalSentView { new: sent.new, woken: sent.woken })
+    }
+}

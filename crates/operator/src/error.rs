@@ -1,0 +1,196 @@
+//! Why a use case did not do what was asked.
+
+use surefoot_kernel_core::{
+    App, Code, EmitError, PublishError, Rejection, RunId, RunState, SignalError, StoreError,
+};
+use surefoot_language::SchemaFinding;
+
+/// Why a use case did not do what was asked. Unless it says so, nothing was changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OperatorError {
+    /// Nothing of that id.
+    #[error("there is no {what}")]
+    NotFound {
+        /// What was looked for.
+        what: String,
+    },
+    /// The run is not as it was when it was looked at.
+    #[error(
+        "run {run} was changed since: you looked at revision {seen}, it is {state} at revision {revision} now; \
+         nothing was changed, explain it again and decide"
+    )]
+    Conflict {
+        /// Which run.
+        run: RunId,
+        /// The revision that the caller looked at.
+        seen: u64,
+        /// The revision that is there.
+        revision: u64,
+        /// Where the run stands now.
+        state: RunState,
+    },
+    /// Somebody else changed the run again and again meanwhile.
+    #[error("run {run} changes all the time; nothing was changed, try again")]
+    Busy {
+        /// Which run.
+        run: RunId,
+    },
+    /// Nobody knows whether the verb was done. Repeating it with the same revision is safe: at most one is done.
+    #[error(
+        "nobody knows whether it was done: explain run {run} again; to repeat it with the same revision is safe"
+    )]
+    InDoubt {
+        /// Which run.
+        run: RunId,
+        /// The store's word.
+        #[source]
+        source: StoreError,
+    },
+    /// The run is not where the verb needs it.
+    #[error(transparent)]
+    Refused(#[from] Rejection),
+    /// A verb needs a reason.
+    #[error("a reason is needed: it stands in the audit")]
+    NoReason,
+    /// The output that was supplied does not fit the action's schema.
+    #[error("the output does not fit the schema of `{action}`: {}", listed(.findings))]
+    OutputInvalid {
+        /// The action.
+        action: String,
+        /// What is wrong with it.
+        findings: Vec<SchemaFinding>,
+    },
+    /// The output that was supplied cannot be kept exactly.
+    #[error("the output cannot be kept exactly at `{pointer}`: {why}")]
+    OutputPayload {
+        /// JSON pointer.
+        pointer: String,
+        /// The rule.
+        why: String,
+    },
+    /// The output that was supplied is too large.
+    #[error("the output has {bytes} bytes of JSON, the limit is {limit}")]
+    OutputTooLarge {
+        /// Its size.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// What is stored cannot be read by this build.
+    #[error("{what} cannot be read: {why}")]
+    Unreadable {
+        /// What.
+        what: String,
+        /// Why.
+        why: String,
+    },
+    /// The store holds no app yet.
+    #[error("the store holds no app yet: name one with `--app`")]
+    NoApp,
+    /// The store holds several apps, and none was named.
+    #[error("the store holds several apps ({}): name one with `--app`", names(.apps))]
+    ManyApps {
+        /// Those that it holds.
+        apps: Vec<App>,
+    },
+    /// The event was not recorded.
+    #[error(transparent)]
+    Emit(#[from] EmitError),
+    /// The signal was not recorded.
+    #[error(transparent)]
+    Signal(#[from] SignalError),
+    /// The workflow was not published or activated.
+    #[error(transparent)]
+    Publish(#[from] PublishError),
+    /// The store's word.
+    #[error("the store cannot be used")]
+    Store(#[from] StoreError),
+}
+
+/// What a caller does about an error: the exit codes of the command line and the statuses of the HTTP API follow it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorClass {
+    /// What was asked is refused, or is not there.
+    Refused,
+    /// It was asked in the wrong way.
+    Usage,
+    /// The store cannot be reached or used.
+    Unavailable,
+    /// Somebody else was faster: look again, then decide.
+    Conflict,
+}
+
+fn listed(findings: &[SchemaFinding]) -> String {
+    findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+fn names(apps: &[App]) -> String {
+    apps.iter().map(App::as_str).collect::<Vec<_>>().join(", ")
+}
+
+impl OperatorError {
+    /// What a caller does about it.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Conflict { .. }
+            | Self::Busy { .. }
+            | Self::Publish(PublishError::NotExpected { .. }) => ErrorClass::Conflict,
+            Self::InDoubt { .. } => ErrorClass::Unavailable,
+            Self::NoReason | Self::NoApp | Self::ManyApps { .. } => ErrorClass::Usage,
+            Self::NotFound { .. }
+            | Self::Refused(_)
+            | Self::OutputInvalid { .. }
+            | Self::OutputPayload { .. }
+            | Self::OutputTooLarge { .. }
+            | Self::Unreadable { .. } => ErrorClass::Refused,
+            Self::Store(error)
+            | Self::Emit(EmitError::Store(error))
+            | Self::Signal(SignalError::Store(error))
+            | Self::Publish(PublishError::Store(error)) => of_store(error),
+            Self::Emit(_) | Self::Signal(_) | Self::Publish(_) => ErrorClass::Refused,
+        }
+    }
+
+    /// The kernel's code, where there is one.
+    #[must_use]
+    pub fn code(&self) -> Option<Code> {
+        match self {
+            Self::OutputInvalid { .. } => Some(Code::OUTPUT_INVALID),
+            Self::OutputTooLarge { .. } => Some(Code::OUTPUT_TOO_LARGE),
+            Self::Emit(error) => error.code(),
+            Self::NotFound { .. }
+            | Self::Conflict { .. }
+            | Self::Busy { .. }
+            | Self::InDoubt { .. }
+            | Self::Refused(_)
+            | Self::NoReason
+            | Self::OutputPayload { .. }
+            | Self::Unreadable { .. }
+            | Self::NoApp
+            | Self::ManyApps { .. }
+            | Self::Signal(_)
+            | Self::Publish(_)
+            | Self::Store(_) => None,
+        }
+    }
+
+    pub(crate) fn not_found(what: impl Into<String>) -> Self {
+        Self::NotFound { what: what.into() }
+    }
+}
+
+fn of_store(error: &StoreError) -> ErrorClass {
+    if matches!(
+        error,
+        StoreError::Conflict | StoreError::LeaseLost | StoreError::TransactionConflict(_)
+    ) {
+        ErrorClass::Conflict
+    } else if matches!(error, StoreError::Refused(_) | StoreError::Corrupt { .. }) {
+        ErrorClass::Refused
+    } else {
+        // Whether it happened is found out by looking again; every verb may be repeated with its revision.
+        ErrorClass::Unavailable
+    }
+}

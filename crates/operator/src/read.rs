@@ -1,0 +1,207 @@
+//! Looking.
+
+use serde_json::Value;
+use surefoot_kernel_core::plan::Plan;
+use surefoot_kernel_core::{
+    App, EventFilter, ExplainInput, Explanation, Fact, JournalEntry, Micros, Phase, RunDetail,
+    RunFilter, RunId, Scope, SessionRow, WorkflowKey, explain, payload, shown_steps,
+};
+
+use crate::view::{
+    EffectView, EffectsView, EventView, EventsView, RunView, RunsView, ShowView, SignalView,
+    SignalsView, VersionView, VersionsView, WorkflowView, WorkflowsView, event_summary,
+};
+use crate::{Operator, OperatorError};
+
+/// Steps of one run that `show` lists.
+const SHOW_MAX_STEPS: usize = 10_000;
+/// Children of one run that `show` lists.
+const SHOW_MAX_CHILDREN: u32 = 100;
+/// Signals that are looked through for the one that a run waits for.
+const SIGNALS_LOOKED_THROUGH: u32 = 1_000;
+
+/// A run with its plan, as far as both can be read.
+pub(crate) struct Reading {
+    pub(crate) detail: RunDetail,
+    plan: Option<Plan>,
+    sessions: Vec<SessionRow>,
+    unreadable: Option<String>,
+    is_signaled: Option<bool>,
+}
+
+impl Reading {
+    fn input(&self) -> ExplainInput<'_> {
+        let journal: &[JournalEntry] = match &self.detail.journal {
+            Ok(journal) => journal,
+            Err(_) => &[],
+        };
+        ExplainInput {
+            run: &self.detail.run,
+            plan: self.plan.as_ref(),
+            invocation: &self.detail.invocation,
+            journal,
+            unreadable: self.unreadable.as_deref(),
+            sessions: &self.sessions,
+            is_signaled: self.is_signaled,
+            now: self.detail.now,
+        }
+    }
+}
+
+impl Operator {
+    /// Runs, newest first; children only where their parent is asked for.
+    ///
+    /// # Errors
+    /// The store's; a cursor of another list is refused.
+    pub async fn runs(&self, filter: RunFilter) -> Result<RunsView, OperatorError> {
+        let page = self.store.run_list(filter).await?;
+        Ok(RunsView { runs: page.rows.iter().map(RunView::from).collect(), next: page.next })
+    }
+
+    /// One run in detail. What cannot be read is said, the rest is shown.
+    ///
+    /// # Errors
+    /// [`OperatorError::NotFound`].
+    pub async fn show(&self, run: RunId) -> Result<ShowView, OperatorError> {
+        let reading = self.reading(run).await?;
+        let (steps, steps_omitted) = shown_steps(&reading.input(), SHOW_MAX_STEPS);
+        let children =
+            RunFilter { parent: Some(run), limit: SHOW_MAX_CHILDREN, ..RunFilter::default() };
+        let children = self.runs(children).await?.runs;
+        let detail = &reading.detail;
+        let (result, result_message) = match &detail.run.phase {
+            Phase::Succeeded { result, message } => (result.clone(), message.clone()),
+            Phase::Canceled { message } => (Value::Null, message.clone()),
+            Phase::Queued { .. }
+            | Phase::Running { .. }
+            | Phase::Waiting(_)
+            | Phase::NeedsAttention(_)
+            | Phase::Failed { .. } => (Value::Null, None),
+        };
+        Ok(ShowView {
+            run: RunView::of(&detail.run, detail.version_revision),
+            inputs: inputs_of(detail),
+            result,
+            result_message,
+            event: event_summary(detail),
+            budget: Vec::new(),
+            steps: steps.into_iter().map(Into::into).collect(),
+            steps_omitted,
+            children,
+            unreadable: reading.unreadable.clone(),
+        })
+    }
+
+    /// Explains a run.
+    ///
+    /// # Errors
+    /// [`OperatorError::NotFound`].
+    pub async fn explain(&self, run: RunId) -> Result<Explanation, OperatorError> {
+        let reading = self.reading(run).await?;
+        Ok(explain(&reading.input()))
+    }
+
+    /// Effects that nobody can explain yet or whose output is missing, oldest first; only those that are at least
+    /// so old.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn effects(
+        &self,
+        app: &App,
+        older_than: Micros,
+        limit: u32,
+    ) -> Result<EffectsView, OperatorError> {
+        // The oldest come first: what is too young stands at the end.
+        let rows = self.store.effect_list(app, limit).await?;
+        let old = rows.iter().filter(|row| row.now.since(row.effect.since) >= older_than);
+        Ok(EffectsView { effects: old.map(EffectView::from).collect() })
+    }
+
+    /// Events, newest first.
+    ///
+    /// # Errors
+    /// The store's; a cursor of another list is refused.
+    pub async fn events(&self, filter: EventFilter) -> Result<EventsView, OperatorError> {
+        let page = self.store.event_list(filter).await?;
+        Ok(EventsView { events: page.rows.iter().map(EventView::from).collect(), next: page.next })
+    }
+
+    /// Signals that no run has used, oldest first.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn signals(&self, app: &App, limit: u32) -> Result<SignalsView, OperatorError> {
+        let rows = self.store.signal_list(app, limit).await?;
+        Ok(SignalsView { signals: rows.iter().map(SignalView::from).collect() })
+    }
+
+    /// The workflows of an app, or of one scope of it.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn workflows(
+        &self,
+        app: &App,
+        scope: Option<&Scope>,
+    ) -> Result<WorkflowsView, OperatorError> {
+        let rows = self.store.workflow_list(app, scope).await?;
+        Ok(WorkflowsView { workflows: rows.into_iter().map(WorkflowView::from).collect() })
+    }
+
+    /// The versions of a workflow, newest first.
+    ///
+    /// # Errors
+    /// [`OperatorError::NotFound`] if there is none.
+    pub async fn versions(
+        &self,
+        app: &App,
+        scope: &Scope,
+        workflow: &WorkflowKey,
+    ) -> Result<VersionsView, OperatorError> {
+        let rows = self.store.version_list(app, scope, workflow).await?;
+        if rows.is_empty() {
+            let what = format!("workflow `{workflow}` in scope `{scope}` of app `{app}`");
+            return Err(OperatorError::not_found(what));
+        }
+        Ok(VersionsView { versions: rows.iter().map(VersionView::from).collect() })
+    }
+
+    pub(crate) async fn reading(&self, run: RunId) -> Result<Reading, OperatorError> {
+        let detail = self.store.run_detail(run).await?;
+        let detail = detail.ok_or_else(|| OperatorError::not_found(format!("run {run}")))?;
+        let sessions = self.store.session_list(&detail.run.origin.app).await?;
+        let (plan, unreadable) = match payload::from_stored::<Plan>(&detail.plan) {
+            Ok(plan) => (Some(plan), None),
+            Err(error) => (None, Some(format!("the plan cannot be read: {error}"))),
+        };
+        let of_journal = detail.journal.as_ref().err().map(ToString::to_string);
+        let unreadable = of_journal.or(unreadable);
+        let is_signaled = self.is_signaled(&detail).await?;
+        Ok(Reading { detail, plan, sessions, unreadable, is_signaled })
+    }
+
+    /// Whether what a run waits for is recorded already. Says nothing where it cannot tell.
+    async fn is_signaled(&self, detail: &RunDetail) -> Result<Option<bool>, OperatorError> {
+        let Phase::Waiting(wait) = &detail.run.phase else { return Ok(None) };
+        let Some(on) = &wait.on else { return Ok(None) };
+        let origin = &detail.run.origin;
+        let signals = self.store.signal_list(&origin.app, SIGNALS_LOOKED_THROUGH).await?;
+        let scope = (!on.is_app_wide()).then_some(&origin.scope);
+        let is_it = signals
+            .iter()
+            .any(|row| row.kind == on.kind() && row.key == on.key() && row.scope.as_ref() == scope);
+        // Signals that another run has used are not in the list.
+        Ok(is_it.then_some(true))
+    }
+}
+
+/// The inputs as step zero recorded them.
+fn inputs_of(detail: &RunDetail) -> Value {
+    let mut facts = detail.journal.iter().flatten().flat_map(|entry| &entry.facts);
+    facts
+        .find_map(|fact| {
+            if let Fact::InputsComputed { inputs } = fact { Some(inputs.clone()) } else { None }
+        })
+        .unwrap_or(Value::Null)
+}

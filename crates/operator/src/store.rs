@@ -1,0 +1,8 @@
+//! What the operator needs of a store.
+
+use surefoot_kernel_core::{EventStore, OperatorStore, PlanStore, RunStore};
+
+/// A store with every object-safe port. Implemented by each store, never by hand.
+pub trait Store: RunStore + EventStore + PlanStore + OperatorStore {}
+
+impl<T: RunStore + EventStore + PlanStore + OperatorStore + ?Sized> Store for T {}

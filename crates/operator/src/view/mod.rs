@@ -1,0 +1,48 @@
+//! What people and programs see. As JSON, these forms are part of the interface.
+
+mod health;
+mod lists;
+mod run;
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+use surefoot_kernel_core::{Micros, Timestamp};
+
+pub use health::{AppHealthView, EventHealthView, HealthView, MissingModuleView, WorkerHealthView};
+pub use lists::{
+    ActivationView, EffectView, EffectsView, EmittedView, EventView, EventsView, PublishedView,
+    SignalSentView, SignalView, SignalsView, VersionView, VersionsView, WorkflowView,
+    WorkflowsView,
+};
+pub(crate) use run::event_summary;
+pub use run::{
+    Done, EventSummary, Outcome, RunView, RunsView, ShowView, StepView, VerdictView, VerdictsView,
+};
+
+/// An instant: RFC 3339, UTC, microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct At(pub Timestamp);
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Serialize for At {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl From<Timestamp> for At {
+    fn from(at: Timestamp) -> Self {
+        Self(at)
+    }
+}
+
+/// Whole milliseconds.
+pub(crate) const fn millis(span: Micros) -> i64 {
+    span.get() / 1_000
+}

@@ -1,0 +1,147 @@
+//! What turns health red, and what does not.
+
+use expect_test::expect;
+use surefoot_kernel_core::{Micros, Timestamp};
+use surefoot_operator::{
+    AppHealthView, EVENT_PENDING_RED_AFTER, EmitEvent, RUN_DUE_RED_AFTER, UNSETTLED_RED_AFTER,
+};
+
+use crate::world::{SCOPE, World, app};
+
+async fn health(world: &World) -> AppHealthView {
+    world.operator.health(Some(app()), None).await.unwrap().apps.remove(0)
+}
+
+/// A worker lives and offers everything.
+async fn alive(world: &World) {
+    world.report(vec![world.footprint().await], 0).await;
+}
+
+#[tokio::test]
+async fn an_app_where_nothing_happens_is_not_red() {
+    let world = World::published().await;
+    let view = health(&world).await;
+    expect![[r#"
+        {
+          "app": "shop",
+          "ok": true,
+          "red": [],
+          "notes": [],
+          "read_at": "2026-01-01T00:00:00.000000Z",
+          "runs": {
+            "canceled": 0,
+            "failed": 0,
+            "needs_attention": 0,
+            "queued": 0,
+            "running": 0,
+            "succeeded": 0,
+            "waiting": 0
+          },
+          "oldest_due_at": null,
+          "start_lag_ms": 0,
+          "unsettled_effects": 0,
+          "oldest_unsettled_ms": null,
+          "exhausted": 0,
+          "events": {
+            "pending": 0,
+            "oldest_pending_ms": null,
+            "dead_lettered": 0,
+            "unmatched": 0
+          },
+          "missing_modules": [],
+          "workers": [
+            {
+              "session": "wrk_00000000000100000000000000000000",
+              "name": "host 12",
+              "live": true,
+              "seen_ms": 0,
+              "slots": 4,
+              "busy": 1,
+              "stuck": 0
+            }
+          ],
+          "clock_skew_ms": null
+        }"#]]
+    .assert_eq(&serde_json::to_string_pretty(&view).unwrap());
+}
+
+#[tokio::test]
+async fn a_run_that_needs_a_person_is_red() {
+    let world = World::published().await;
+    world.unknown().await;
+    assert_eq!(health(&world).await.red, ["1 run waits for a person"]);
+}
+
+#[tokio::test]
+async fn an_executing_effect_is_red_only_after_long() {
+    let world = World::published().await;
+    let (run, drive) = world.paying().await;
+    world.store.clock().advance(Micros::from_secs(300));
+    renew(&world, drive.stamp()).await;
+    alive(&world).await;
+    let view = health(&world).await;
+    assert_eq!((view.ok, view.unsettled_effects), (true, 1), "{:?}", view.red);
+    world.store.clock().advance(UNSETTLED_RED_AFTER);
+    renew(&world, drive.stamp()).await;
+    alive(&world).await;
+    let view = health(&world).await;
+    assert_eq!(view.red, ["an effect has been unexplained for too long"], "{run}");
+}
+
+async fn renew(world: &World, stamp: surefoot_kernel_core::Stamp) {
+    use surefoot_kernel_core::{RenewRequest, RunStore as _};
+    let lease = Micros::from_secs(120);
+    let request = RenewRequest { session: world.session, runs: vec![stamp], lease };
+    world.store.lease_renew(request).await.unwrap();
+}
+
+/// Covers field fault 7.
+#[tokio::test]
+async fn runs_that_nobody_takes_are_red() {
+    let world = World::published().await;
+    world.emitted().await;
+    world.store.clock().advance(RUN_DUE_RED_AFTER);
+    alive(&world).await;
+    let view = health(&world).await;
+    assert_eq!(view.start_lag_ms, 60_000);
+    assert_eq!(view.red, ["1 run is due for too long, and no worker has a free slot for them"]);
+    world.store.clock().advance(Micros::from_secs(61));
+    let view = health(&world).await;
+    assert!(!view.workers[0].live);
+    assert_eq!(view.red, ["1 run is due, and no live worker offers module `inventory`"]);
+}
+
+#[tokio::test]
+async fn a_stuck_slot_is_red() {
+    let world = World::published().await;
+    world.report(vec![world.footprint().await], 2).await;
+    assert_eq!(health(&world).await.red, ["worker `host 12` has 2 stuck slots"]);
+}
+
+#[tokio::test]
+async fn events_that_wait_for_their_runs_are_red() {
+    let world = World::published().await;
+    let event =
+        surefoot_kernel_core::Event::new("inventory.stockLow", serde_json::json!({ "item": "x" }));
+    let emit = EmitEvent { app: app(), scope: SCOPE.into(), event: event.deferred() };
+    world.operator.emit(&world.ids, emit).await.unwrap();
+    let view = health(&world).await;
+    assert_eq!((view.ok, view.events.pending), (true, 1));
+    world.store.clock().advance(EVENT_PENDING_RED_AFTER);
+    alive(&world).await;
+    let view = health(&world).await;
+    assert_eq!(view.red, ["events wait for their runs, and no worker creates them"]);
+}
+
+#[tokio::test]
+async fn a_clock_that_is_off_is_noted_and_not_red() {
+    let world = World::published().await;
+    let store = world.store.clock().now();
+    for (ahead, noted) in [(0_i64, false), (-3_000_000, true), (90_000_000, true)] {
+        let wall = Timestamp::from_micros(store.micros() + ahead);
+        let view = world.operator.health(Some(app()), Some(wall)).await.unwrap();
+        assert!(view.ok);
+        assert_eq!(view.apps[0].clock_skew_ms, Some(ahead / 1_000));
+        assert_eq!(!view.apps[0].notes.is_empty(), noted);
+    }
+}

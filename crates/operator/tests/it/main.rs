@@ -1,0 +1,10 @@
+//! The operator's use cases on the store in memory.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+
+mod authoring;
+mod faults;
+mod health;
+mod looking;
+mod verbs;
+mod world;

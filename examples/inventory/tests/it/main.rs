@@ -1,0 +1,15 @@
+//! The actions one by one, the provider, and both workflows as a whole.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::wildcard_enum_match_arm,
+    reason = "a helper of tests fails the test by panicking"
+)]
+
+mod mail;
+mod provider;
+mod quote;
+mod shop;
+mod stock;
+mod workflow;

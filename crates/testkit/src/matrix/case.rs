@@ -22,6 +22,8 @@ const SCOPE: &str = "matrix";
 const WORKFLOW: &str = "scenario";
 /// A run that does not rest after so many rounds never will.
 const ROUNDS_MAX: u32 = 300;
+/// No run that could go on is left alone for longer: the longest backoff, and a little.
+const IDLE_MAX: Micros = Micros::from_secs(301);
 /// Calls that find no store while it is away.
 const CALLS_AWAY: u64 = 2;
 
@@ -218,7 +220,11 @@ impl<F: StoreFactory, S: Scenario<F>> Stage<F, S> {
                     }
                 }
                 Phase::Queued { .. } | Phase::Running { .. } => {
-                    self.pass(until(run.claimable_at(), now)).await;
+                    let span = until(run.claimable_at(), now);
+                    if span > IDLE_MAX {
+                        return Err(format!("nobody looks at the run for {span:?}: {run:?}"));
+                    }
+                    self.pass(span).await;
                 }
                 Phase::Succeeded { .. } | Phase::Failed { .. } | Phase::Canceled { .. } => {}
             }

@@ -7,6 +7,7 @@
 //! A failure of the matrix is one of these:
 //!
 //! - an invariant of the store is broken ([`check_invariants`](crate::suite::check_invariants));
+//! - a run that could go on is not looked at for longer than the longest backoff;
 //! - the run does not come to rest, or rests elsewhere than it should: ended well, or before a person exactly where an
 //!   ambiguous call was marked and its provider does not know it;
 //! - an output differs from that of the undisturbed run, or there is not exactly one run;

@@ -34,6 +34,10 @@ fn completed(fact: &Fact) -> Option<(&StepKey, &Value)> {
     if let Fact::StepCompleted { step, output, .. } = fact { Some((step, output)) } else { None }
 }
 
+fn mark(fact: &Fact) -> Option<&StepKey> {
+    if let Fact::CallMarked { step, .. } = fact { Some(step) } else { None }
+}
+
 fn outputs(facts: &[Fact]) -> BTreeMap<StepKey, Value> {
     let completed = facts.iter().filter_map(completed);
     completed.map(|(step, output)| (step.clone(), output.clone())).collect()

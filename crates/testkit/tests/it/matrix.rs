@@ -27,6 +27,7 @@ fn check(report: &Report) {
 }
 
 /// Covers field fault 1.
+/// Covers field fault 4.
 /// Covers field fault 5.
 /// Covers field fault 11.
 /// Covers field fault 24.

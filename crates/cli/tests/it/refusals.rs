@@ -188,6 +188,22 @@ fn the_app_must_be_known_where_there_are_several() {
     assert_eq!(shell.json("health")["apps"].as_array().unwrap().len(), 2);
 }
 
+/// A file without an end, or a wrong one, must not take all memory before it is refused.
+#[cfg(unix)]
+#[test]
+fn input_that_does_not_end_is_refused() {
+    let shell = Shell::published();
+    for line in ["check /dev/zero", "emit x --scope berlin --data - </dev/zero"] {
+        let (line, endless) = line.split_once(" <").unwrap_or((line, "/dev/null"));
+        let arguments: Vec<&str> = line.split(' ').collect();
+        let stdin = std::fs::File::open(endless).unwrap();
+        let did = shell.command(&arguments).stdin(stdin).output().unwrap();
+        let err = String::from_utf8(did.stderr).unwrap();
+        assert_eq!(did.status.code(), Some(2), "{line}: {err}");
+        assert!(err.contains("it has more than 64 MiB"), "{line}: {err}");
+    }
+}
+
 #[test]
 fn help_and_version_are_data() {
     let shell = Shell::new();

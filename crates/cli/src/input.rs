@@ -1,6 +1,7 @@
 //! What is given as arguments: files, JSON, times.
 
-use std::io::Read as _;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
 use serde_json::Value;
@@ -9,15 +10,28 @@ use surefoot_kernel_core::{Micros, Timestamp};
 
 use crate::error::CliError;
 
+/// Far more than the largest event. What is longer is the wrong file, or has no end.
+const INPUT_MAX_MIB: u64 = 64;
+
 /// A file's text; `-` is standard input.
 pub(crate) fn text_of(path: &Path) -> Result<String, CliError> {
-    let unreadable = |source| CliError::Unreadable { what: path.display().to_string(), source };
-    if path == Path::new("-") {
-        let mut text = String::new();
-        std::io::stdin().lock().read_to_string(&mut text).map_err(unreadable)?;
-        return Ok(text);
+    let text = if path == Path::new("-") {
+        read_text(io::stdin().lock())
+    } else {
+        File::open(path).and_then(read_text)
+    };
+    text.map_err(|source| CliError::Unreadable { what: path.display().to_string(), source })
+}
+
+fn read_text(source: impl Read) -> io::Result<String> {
+    let max = INPUT_MAX_MIB * 1024 * 1024;
+    let mut bytes = Vec::new();
+    if source.take(max + 1).read_to_end(&mut bytes)? as u64 > max {
+        let message = format!("it has more than {INPUT_MAX_MIB} MiB");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
     }
-    std::fs::read_to_string(path).map_err(unreadable)
+    let not_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not valid UTF-8");
+    String::from_utf8(bytes).map_err(not_text)
 }
 
 /// JSON as it stands, or the path of a file with JSON (`-` is standard input). What could not be kept exactly is

@@ -50,6 +50,13 @@ codes! {
 }
 
 impl Code {
+    /// Whether a text that a person wrote can be a code: letters, digits, `_`, `-` and `.`, 1 to 100 of them.
+    #[must_use]
+    pub fn is_well_formed(text: &str) -> bool {
+        let is_sign = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-' | '.');
+        (1..=100).contains(&text.len()) && text.chars().all(is_sign)
+    }
+
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {

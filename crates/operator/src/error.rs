@@ -50,6 +50,17 @@ pub enum OperatorError {
     /// The run is not where the verb needs it.
     #[error(transparent)]
     Refused(#[from] Rejection),
+    /// The cursor does not come from this list.
+    #[error("the cursor is not one of this list: begin again without a cursor")]
+    NotACursor,
+    /// The code of a verdict is no code.
+    #[error(
+        "`{code}` is no code: write letters, digits, `_`, `-` and `.`, at most 100 of them, like `CARD_DECLINED`"
+    )]
+    NotACode {
+        /// What was given.
+        code: String,
+    },
     /// A verb needs a reason.
     #[error("a reason is needed: it stands in the audit")]
     NoReason,
@@ -138,7 +149,11 @@ impl OperatorError {
             | Self::Busy { .. }
             | Self::Publish(PublishError::NotExpected { .. }) => ErrorClass::Conflict,
             Self::InDoubt { .. } => ErrorClass::Unavailable,
-            Self::NoReason | Self::NoApp | Self::ManyApps { .. } => ErrorClass::Usage,
+            Self::NotACursor
+            | Self::NotACode { .. }
+            | Self::NoReason
+            | Self::NoApp
+            | Self::ManyApps { .. } => ErrorClass::Usage,
             Self::NotFound { .. }
             | Self::Refused(_)
             | Self::OutputInvalid { .. }
@@ -165,6 +180,8 @@ impl OperatorError {
             | Self::Busy { .. }
             | Self::InDoubt { .. }
             | Self::Refused(_)
+            | Self::NotACursor
+            | Self::NotACode { .. }
             | Self::NoReason
             | Self::OutputPayload { .. }
             | Self::Unreadable { .. }
@@ -174,6 +191,11 @@ impl OperatorError {
             | Self::Publish(_)
             | Self::Store(_) => None,
         }
+    }
+
+    /// What a store says to a question for a page: the one thing of it that can be refused is the cursor.
+    pub(crate) fn of_page(error: StoreError) -> Self {
+        if matches!(error, StoreError::Refused(_)) { Self::NotACursor } else { error.into() }
     }
 
     pub(crate) fn not_found(what: impl Into<String>) -> Self {

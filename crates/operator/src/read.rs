@@ -52,9 +52,9 @@ impl Operator {
     /// Runs, newest first; children only where their parent is asked for.
     ///
     /// # Errors
-    /// The store's; a cursor of another list is refused.
+    /// The store's; [`OperatorError::NotACursor`].
     pub async fn runs(&self, filter: RunFilter) -> Result<RunsView, OperatorError> {
-        let page = self.store.run_list(filter).await?;
+        let page = self.store.run_list(filter).await.map_err(OperatorError::of_page)?;
         Ok(RunsView { runs: page.rows.iter().map(RunView::from).collect(), next: page.next })
     }
 
@@ -121,9 +121,9 @@ impl Operator {
     /// Events, newest first.
     ///
     /// # Errors
-    /// The store's; a cursor of another list is refused.
+    /// The store's; [`OperatorError::NotACursor`].
     pub async fn events(&self, filter: EventFilter) -> Result<EventsView, OperatorError> {
-        let page = self.store.event_list(filter).await?;
+        let page = self.store.event_list(filter).await.map_err(OperatorError::of_page)?;
         Ok(EventsView { events: page.rows.iter().map(EventView::from).collect(), next: page.next })
     }
 

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use surefoot_kernel_core::plan::Plan;
 use surefoot_kernel_core::{
-    Audit, Commit, Coverage, LoadRequest, OUTPUT_MAX_BYTES, Phase, RowInput, Run, RunFilter, RunId,
-    RunState, StepKey, StoreError, StoredVersion, Timestamp, Verdict, decide_row, payload,
+    Audit, Code, Commit, Coverage, LoadRequest, OUTPUT_MAX_BYTES, Phase, RowInput, Run, RunFilter,
+    RunId, RunState, StepKey, StoreError, StoredVersion, Timestamp, Verdict, decide_row, payload,
 };
 use surefoot_language::validate_against;
 
@@ -92,7 +92,7 @@ impl Operator {
     ///
     /// # Errors
     /// [`OperatorError::OutputInvalid`], [`OperatorError::OutputTooLarge`] for an output that the action could not
-    /// have had; [`OperatorError::Refused`] where no effect of the step waits for a word;
+    /// have had; [`OperatorError::NotACode`]; [`OperatorError::Refused`] where no effect of the step waits for a word;
     /// [`OperatorError::Conflict`].
     pub async fn resolve(&self, resolve: Resolve) -> Result<Done, OperatorError> {
         let Resolve { run, step, seen, verdict, why } = resolve;
@@ -103,6 +103,10 @@ impl Operator {
                 json!({ "step": step, "verdict": "succeeded", "output": output })
             }
             Verdict::Failed { code, message } => {
+                // It is the run's error code from then on, in lists, metrics and `catch`.
+                if let Some(code) = code.as_ref().filter(|it| !Code::is_well_formed(it.as_str())) {
+                    return Err(OperatorError::NotACode { code: code.as_str().to_owned() });
+                }
                 json!({ "step": step, "verdict": "failed", "code": code, "message": message })
             }
             Verdict::NotPerformed => json!({ "step": step, "verdict": "not_performed" }),

@@ -28,14 +28,16 @@ impl Standing {
     }
 
     fn line(&self) -> String {
-        let mut line = format!("emitted {}/{}", self.emitted, self.events);
-        for state in RunState::ALL {
+        // A show that is only finished emits nothing.
+        let emitted =
+            (self.events > 0).then(|| format!("emitted {}/{}", self.emitted, self.events));
+        let some = |state: &RunState| {
             let count = self.count(*state);
-            if count > 0 {
-                line += &format!(" · {} {count}", state.as_str().replace('_', " "));
-            }
-        }
-        line
+            (count > 0).then(|| format!("{} {count}", state.as_str().replace('_', " ")))
+        };
+        let parts: Vec<String> =
+            emitted.into_iter().chain(RunState::ALL.iter().filter_map(some)).collect();
+        parts.join(" · ")
     }
 }
 
@@ -81,5 +83,19 @@ impl Progress {
         if self.is_live && self.last.take().is_some() {
             let _ = writeln!(std::io::stderr().lock());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_tells_what_there_is_to_tell() {
+        let runs = vec![(RunState::Running, 2), (RunState::NeedsAttention, 1)];
+        let playing = Standing { emitted: 3, events: 9, runs: runs.clone() };
+        assert_eq!(playing.line(), "emitted 3/9 · running 2 · needs attention 1");
+        let finishing = Standing { emitted: 0, events: 0, runs };
+        assert_eq!(finishing.line(), "running 2 · needs attention 1");
     }
 }

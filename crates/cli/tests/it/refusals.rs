@@ -66,8 +66,9 @@ fn a_verb_needs_a_reason_and_the_revision_that_was_looked_at() {
 #[test]
 fn an_effect_has_one_verdict() {
     let shell = Shell::published();
-    let run = shell.unknown().to_string();
-    let rest = ["--revision", "1", "--reason", "x", "--yes"];
+    let id = shell.unknown();
+    let (run, seen) = (id.to_string(), shell.revision(id).to_string());
+    let rest = ["--revision", &seen, "--reason", "x", "--yes"];
     for verdict in [
         vec![],
         vec!["--not-performed", "--succeeded", "{}"],
@@ -75,6 +76,12 @@ fn an_effect_has_one_verdict() {
     ] {
         let it = [&["resolve", &run, "steps.1"][..], &verdict, &rest].concat();
         assert_eq!(shell.with(&it).code, 2, "{verdict:?}");
+    }
+    for code in ["", "card declined", "CARD\u{1b}[31m", &"X".repeat(101)] {
+        let it = ["resolve", &run, "steps.1", "--failed", "no", "--code", code];
+        let did = shell.with(&[&it[..], &rest].concat());
+        assert_eq!(did.code, 2, "{code}: {did:?}");
+        assert!(did.err.contains("is no code"), "{}", did.err);
     }
 }
 
@@ -110,7 +117,11 @@ fn malformed_ids_are_refused_with_what_was_expected() {
         assert_eq!(did.code, 2, "{line}: {did:?}");
         assert!(did.err.contains(says), "{line}: {}", did.err);
     }
-    assert_eq!(shell.run("runs --cursor x").code, 1);
+    for line in ["runs --cursor x", "events --cursor x"] {
+        let did = shell.run(line);
+        let says = "error: the cursor is not one of this list: begin again without a cursor\n";
+        assert_eq!((did.code, &*did.err), (2, says), "{line}");
+    }
 }
 
 #[test]
@@ -191,6 +202,22 @@ fn the_app_must_be_known_where_there_are_several() {
     assert_eq!(did.code, 1, "{did:?}");
     assert!(did.err.contains("it holds other, shop"), "{}", did.err);
     assert_eq!(shell.json("health")["apps"].as_array().unwrap().len(), 2);
+}
+
+/// A file without an end, or a wrong one, must not take all memory before it is refused.
+#[cfg(unix)]
+#[test]
+fn input_that_does_not_end_is_refused() {
+    let shell = Shell::published();
+    for line in ["check /dev/zero", "emit x --scope berlin --data - </dev/zero"] {
+        let (line, endless) = line.split_once(" <").unwrap_or((line, "/dev/null"));
+        let arguments: Vec<&str> = line.split(' ').collect();
+        let stdin = std::fs::File::open(endless).unwrap();
+        let did = shell.command(&arguments).stdin(stdin).output().unwrap();
+        let err = String::from_utf8(did.stderr).unwrap();
+        assert_eq!(did.status.code(), Some(2), "{line}: {err}");
+        assert!(err.contains("it has more than 64 MiB"), "{line}: {err}");
+    }
 }
 
 #[test]

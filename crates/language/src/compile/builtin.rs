@@ -16,8 +16,6 @@ use crate::yaml::Node;
 
 /// Characters of a message, as it is written.
 pub(super) const MESSAGE_MAX_CHARS: usize = 1_000;
-/// Characters of a code of one's own.
-const CODE_MAX_CHARS: usize = 100;
 
 impl<'a> Compiler<'a> {
     /// The mapping below a step's key, with the keys that it may have.
@@ -87,8 +85,7 @@ impl<'a> Compiler<'a> {
 
     fn code(&mut self, node: &Node, path: &Path<'_>) -> Option<Code> {
         let text = self.text(node, path, "`code`")?;
-        let is_code = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-' | '.');
-        if text.is_empty() || text.len() > CODE_MAX_CHARS || !text.chars().all(is_code) {
+        if !Code::is_well_formed(text) {
             let message = "a code has letters, digits, `_`, `-` and `.`, and at most 100 of them";
             self.report
                 .error("CODE_INVALID", node.span, path, message)

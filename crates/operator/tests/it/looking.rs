@@ -239,7 +239,9 @@ async fn pages_follow_each_other() {
     seen.dedup();
     assert_eq!(seen.len(), 5);
     let filter = RunFilter { cursor: Some("no cursor".to_owned()), ..RunFilter::default() };
-    assert_eq!(world.operator.runs(filter).await.unwrap_err().class(), ErrorClass::Refused);
+    let error = world.operator.runs(filter).await.unwrap_err();
+    assert!(matches!(error, OperatorError::NotACursor), "{error}");
+    assert_eq!(error.class(), ErrorClass::Usage);
     let states = vec![RunState::Failed];
     let filter = RunFilter { states, limit: 5, ..RunFilter::default() };
     assert!(world.operator.runs(filter).await.unwrap().runs.is_empty());

@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use surefoot_kernel_core::{Answer, Call, Code, Input, TxStore};
+use surefoot_kernel_core::{Answer, Call, Input, TxStore};
 use surefoot_language::{
     Action, AmbiguousStop, DynAmbiguous, DynIdempotent, DynPure, Halt, HookError, Object,
     SharedFence, StepCx,
 };
 
 use super::answers::{
-    Said, Told, after_token, config_invalid, failed, of_ambiguous, of_error, over_time, panicked,
+    Said, Told, after_token, config_invalid, of_ambiguous, of_error, over_time, panicked,
     timed_out, unkept,
 };
 use super::book::Book;
 use super::context::Heeds;
 use super::hooks::{Droppable, Heard};
-use super::output::judge;
+use super::output::judged;
 use super::{Driver, Left, defect};
 use crate::engine::hold::HookGuard;
 use crate::engine::pace::part;
@@ -189,10 +189,8 @@ impl<S: TxStore> Driver<S> {
 
 /// An output, if it can be kept.
 pub(super) fn kept<Tx>(action: &Action<Tx>, output: Value) -> Answer {
-    // A schema is foreign code too, in a way: a defect in judging must not end the worker.
-    match caught_call(|| judge(action, &output)) {
-        Ok(Ok(())) => Answer::Succeeded { output },
-        Ok(Err(refused)) => unkept(*refused),
-        Err(broken) => failed(Code::OUTPUT_INVALID, format!("it cannot be judged: {}", broken.0)),
+    match judged(action, &output) {
+        Ok(()) => Answer::Succeeded { output },
+        Err(refused) => unkept(*refused),
     }
 }

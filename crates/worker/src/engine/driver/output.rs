@@ -5,6 +5,8 @@ use surefoot_kernel_core::payload::{PAYLOAD_MAX_DEPTH, STORED_TEXT_MAX_BYTES};
 use surefoot_kernel_core::{Code, Failure, OUTPUT_MAX_BYTES};
 use surefoot_language::{Action, SchemaFinding};
 
+use crate::engine::panics::caught_call;
+
 /// An output that cannot be kept: why, and its first 8 KiB.
 #[derive(Debug)]
 pub(super) struct Unkept {
@@ -12,8 +14,24 @@ pub(super) struct Unkept {
     pub(super) evidence: String,
 }
 
-/// Judges an output by size, nesting and schema.
-pub(super) fn judge<Tx>(action: &Action<Tx>, output: &Value) -> Result<(), Box<Unkept>> {
+/// Judges an output by size, nesting and schema. A schema is foreign code too, in a way: a defect in judging must not
+/// end the worker. And the effect has happened: that its output cannot be judged is no failure of it.
+pub(super) fn judged<Tx>(action: &Action<Tx>, output: &Value) -> Result<(), Box<Unkept>> {
+    unless_broken(output, || judge(action, output))
+}
+
+fn unless_broken(
+    output: &Value,
+    judge: impl FnOnce() -> Result<(), Box<Unkept>>,
+) -> Result<(), Box<Unkept>> {
+    caught_call(judge).unwrap_or_else(|broken| {
+        let text = format!("the output cannot be judged: {}", broken.0);
+        let error = Failure::new(Code::OUTPUT_INVALID, text);
+        Err(Box::new(Unkept { error, evidence: evidence(output) }))
+    })
+}
+
+fn judge<Tx>(action: &Action<Tx>, output: &Value) -> Result<(), Box<Unkept>> {
     let unkept = |code, text: String| {
         Box::new(Unkept { error: Failure::new(code, text), evidence: evidence(output) })
     };
@@ -125,6 +143,14 @@ mod tests {
         let long = evidence(&json!("ä".repeat(1_000_000)));
         assert!(long.len() <= STORED_TEXT_MAX_BYTES && long.len() > STORED_TEXT_MAX_BYTES - 2);
         assert!(long.starts_with("\"ä") && long.ends_with('ä'));
+    }
+
+    #[test]
+    fn an_output_that_cannot_be_judged_is_refused_and_kept_as_evidence() {
+        let unkept = unless_broken(&json!("receipt 7"), || panic!("odd schema")).unwrap_err();
+        assert_eq!(unkept.error.code, Code::OUTPUT_INVALID);
+        assert!(unkept.error.message.contains("odd schema"), "{}", unkept.error.message);
+        assert_eq!(unkept.evidence, r#""receipt 7""#);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::answers::over_time;
 use super::book::Book;
 use super::context::Heeds;
 use super::hooks::{Droppable, Heard};
-use super::output::judge;
+use super::output::judged;
 use super::{Driver, Left, defect};
 
 impl<S: TxStore> Driver<S> {
@@ -45,7 +45,7 @@ fn error(message: String) -> ReconcileAnswer {
 
 fn found_out<Tx>(action: &Action<Tx>, found: Reconciled<Value>) -> ReconcileAnswer {
     match found {
-        Reconciled::Succeeded(output) => match judge(action, &output) {
+        Reconciled::Succeeded(output) => match judged(action, &output) {
             Ok(()) => ReconcileAnswer::Succeeded { output },
             Err(unkept) => {
                 ReconcileAnswer::OutputRefused { error: unkept.error, evidence: unkept.evidence }

@@ -9,8 +9,9 @@ use surefoot_language::{Findings, compile};
 use crate::support::*;
 
 /// How much longer than an honest workflow of the same length a hostile one may take. Both are measured here, one
-/// right after the other: on a busy machine, seconds say nothing.
-const LONGER_THAN_HONEST: u32 = 40;
+/// right after the other: on a busy machine, seconds say nothing. Far above what is seen, far below what grows with the
+/// square of the length.
+const LONGER_THAN_HONEST: u32 = 200;
 
 fn quickly(source: &str) -> Findings {
     let begun = Instant::now();

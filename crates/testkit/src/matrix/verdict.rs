@@ -53,10 +53,6 @@ pub(super) fn marked(facts: &[Fact]) -> BTreeSet<&StepKey> {
     facts.iter().filter_map(mark).collect()
 }
 
-fn mark(fact: &Fact) -> Option<&StepKey> {
-    if let Fact::CallMarked { step, .. } = fact { Some(step) } else { None }
-}
-
 /// How often an action did something for a step.
 pub(super) fn count(log: &[Entry], step: &StepKey, did: &Did) -> usize {
     log.iter().filter(|entry| entry.step == *step && entry.did == *did).count()

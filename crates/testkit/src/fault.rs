@@ -107,6 +107,7 @@ struct Script {
     calls: Vec<Method>,
     counts: BTreeMap<Method, u64>,
     held: Option<u64>,
+    facts_read: u64,
     late: Vec<Commit>,
     has_taken_over: bool,
     is_dead: bool,
@@ -168,6 +169,17 @@ impl FaultPlan {
     #[must_use]
     pub fn is_dead(&self) -> bool {
         self.script().is_dead
+    }
+
+    /// How many journaled facts were read by all calls so far.
+    #[must_use]
+    pub fn facts_read(&self) -> u64 {
+        self.script().facts_read
+    }
+
+    pub(crate) fn read(&self, facts: usize) {
+        let mut script = self.script();
+        script.facts_read = script.facts_read.saturating_add(facts as u64);
     }
 
     /// The generation that the fence let through last.

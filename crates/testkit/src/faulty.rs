@@ -57,6 +57,9 @@ impl<S: TxStore> RunStore for FaultyStore<S> {
 
     async fn run_load(&self, request: LoadRequest) -> Result<Option<Stored>, StoreError> {
         let stored = self.plan.through(Method::RunLoad, self.inner.run_load(request)).await?;
+        if let Some(Stored { journal: Ok(journal), .. }) = &stored {
+            self.plan.read(journal.iter().map(|entry| entry.facts.len()).sum());
+        }
         for late in self.plan.late() {
             // Nobody waits for this answer any more.
             let _ = self.inner.run_commit(late).await;

@@ -172,7 +172,7 @@ impl<F: StoreFactory, S: Scenario<F>> Stage<F, S> {
             match trouble.kind {
                 // Everything of the process is dropped where it stands.
                 Kind::DiesBefore | Kind::DiesAfter => {}
-                Kind::RequestLost | Kind::AnswerLost | Kind::ComesLate => {
+                Kind::RequestLost | Kind::AnswerLost | Kind::ComesLate | Kind::Refused => {
                     stop.go_on(trouble.kind.fault());
                     living.await?;
                 }

@@ -21,6 +21,19 @@
 //! number of times under its key; a worker that has lost its lease and cannot know it calls an idempotent action; time
 //! passes.
 
+//!
+//! ```
+//! use surefoot_testkit::MemoryFactory;
+//! use surefoot_testkit::matrix::{EveryClass, crash_matrix};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! // A scenario of one's own implements `Scenario`, a store of one's own brings its `StoreFactory`.
+//! let report = crash_matrix::<MemoryFactory, _>(EveryClass::new(), 8).await;
+//! assert!(report.failures.is_empty(), "{report}");
+//! # }
+//! ```
+
 mod case;
 mod every_class;
 mod plan;

@@ -17,6 +17,8 @@ pub enum Kind {
     AnswerLost,
     /// The process lives and cannot know what became of the call, which happens later, when the process has looked.
     ComesLate,
+    /// The database refuses the call in favour of another transaction; nothing was written.
+    Refused,
     /// The store is away for this call and the next ones.
     Away,
     /// Before the call happens the process stands still for longer than its lease, and another one works meanwhile.
@@ -32,6 +34,7 @@ impl Kind {
         Self::RequestLost,
         Self::AnswerLost,
         Self::ComesLate,
+        Self::Refused,
         Self::Away,
         Self::StolenBefore,
         Self::StolenAfter,
@@ -42,6 +45,7 @@ impl Kind {
             Self::DiesBefore
             | Self::RequestLost
             | Self::ComesLate
+            | Self::Refused
             | Self::Away
             | Self::StolenBefore => When::Before,
             Self::DiesAfter | Self::AnswerLost | Self::StolenAfter => When::After,
@@ -54,6 +58,7 @@ impl Kind {
             Self::RequestLost => Some(Fault::LostRequest),
             Self::AnswerLost => Some(Fault::LostAnswer),
             Self::ComesLate => Some(Fault::ComesLate),
+            Self::Refused => Some(Fault::Refused),
             Self::Away => Some(Fault::Unavailable),
             Self::DiesBefore | Self::DiesAfter | Self::StolenBefore | Self::StolenAfter => None,
         }
@@ -78,9 +83,11 @@ impl Kind {
             Self::ComesLate => matches!(method, Method::RunCommit),
             Self::StolenBefore => !holds_lock,
             // A read changes nothing: after it is before the next call, and its loss is no doubt.
-            Self::DiesAfter | Self::RequestLost | Self::AnswerLost | Self::StolenAfter => {
-                method.is_write()
-            }
+            Self::DiesAfter
+            | Self::RequestLost
+            | Self::AnswerLost
+            | Self::Refused
+            | Self::StolenAfter => method.is_write(),
         }
     }
 
@@ -91,6 +98,7 @@ impl Kind {
             Self::RequestLost => "it is lost and nobody knows",
             Self::AnswerLost => "its answer is lost",
             Self::ComesLate => "it comes late",
+            Self::Refused => "another transaction wins",
             Self::Away => "the store is away",
             Self::StolenBefore => "the lease is stolen before it",
             Self::StolenAfter => "the lease is stolen after it",

@@ -76,7 +76,7 @@ const fn family(kind: Kind) -> Family {
     match kind {
         Kind::DiesBefore | Kind::DiesAfter => Family::Death,
         Kind::RequestLost | Kind::AnswerLost | Kind::ComesLate => Family::Doubt,
-        Kind::Away => Family::Away,
+        Kind::Refused | Kind::Away => Family::Away,
         Kind::StolenBefore | Kind::StolenAfter => Family::Theft,
     }
 }
@@ -114,7 +114,7 @@ impl Family {
         match self {
             Self::Death => "The process dies, another one goes on after its lease",
             Self::Doubt => "The answer of a write is lost, the process lives",
-            Self::Away => "The store is away for a while, the process lives",
+            Self::Away => "The store refuses a call or is away for a while, the process lives",
             Self::Theft => {
                 "The process stands still past its lease; another one takes over, then it goes on"
             }

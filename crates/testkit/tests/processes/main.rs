@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that fails panics")]
 
 mod app;
+mod blocked;
 mod child;
 mod file;
 mod kills;

@@ -244,3 +244,30 @@ impl Drop for HoldGuard {
         self.shift.leases_changed.notify_one();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SystemClock;
+
+    /// Of two drivers of one run the later one waits, and never both for each other.
+    #[tokio::test]
+    async fn the_earlier_of_two_drivers_of_a_run_waits_for_nobody() {
+        let session = SessionId::from_bytes([1; 16]);
+        let shift = Arc::new(Shift::new(session, Arc::new(SystemClock::default())));
+        let run = RunId::from_bytes([2; 16]);
+        let lease = (Micros::ZERO, Micros::from_secs(1));
+        let (first, second) = (shift.hold(run, 1, lease), shift.hold(run, 2, lease));
+        shift.alone(first.hold()).await;
+        let waiting = shift.alone(second.hold());
+        tokio::pin!(waiting);
+        let is_alone = tokio::select! {
+            biased;
+            () = &mut waiting => true,
+            () = std::future::ready(()) => false,
+        };
+        assert!(!is_alone);
+        drop(first);
+        waiting.await;
+    }
+}

@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn a_crate_can_be_chosen_and_one_without_a_library_has_no_doc_tests() {
         let workspace = Workspace::load().unwrap();
-        let line = given("-p worker --package cli");
+        let line = given("-p worker --package xtask");
         let chosen: Vec<_> = packages(&line)
             .unwrap()
             .unwrap()

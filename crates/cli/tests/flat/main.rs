@@ -99,9 +99,10 @@ impl Counters {
     fn are_flat(&self, is_one_thread: bool) {
         let (calls, facts) = (self.windows(|look| look.calls), self.windows(|look| look.facts));
         println!("calls to the store: {calls:?}\nfacts read: {facts:?}");
-        assert_eq!(calls.0, calls.1, "calls to the store");
-        assert_eq!(facts.0, facts.1, "facts read from the journal");
+        // A renewal, or a flush that was due by time, may fall into any window: the median has none.
         let median = WINDOWS / 2;
+        assert_eq!(calls.0[median], calls.1[median], "calls to the store");
+        assert_eq!(facts.0[median], facts.1[median], "facts read from the journal");
         for (what, windows, nth, more) in [
             ("allocations", self.windows(|look| look.allocations), median, PERCENT_MORE),
             ("bytes allocated", self.windows(|look| look.bytes), median, PERCENT_MORE),

@@ -4,7 +4,12 @@
 //! use std::process::ExitCode;
 //!
 //! use surefoot_cli::Cli;
-//! # fn manifest() -> surefoot_language::Manifest { unimplemented!() }
+//! use surefoot_language::{Manifest, Module};
+//!
+//! fn manifest() -> Manifest {
+//!     let module = Module::builder("inventory", 1).build().expect("the module is sound");
+//!     module.manifest().clone()
+//! }
 //!
 //! fn main() -> ExitCode {
 //!     Cli::new().manifest(manifest()).main()

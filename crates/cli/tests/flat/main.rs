@@ -33,8 +33,7 @@ const WINDOW: usize = 100;
 const WINDOWS: usize = 10;
 /// What the last windows may cost more than the first ones.
 const PERCENT_MORE: usize = 5;
-/// On a shared machine CPU time wavers by a fifth; what grew with the number of steps would be many times as much.
-const PERCENT_MORE_CPU: usize = 50;
+const PERCENT_MORE_CPU: usize = 20;
 const CPU: &str = "microseconds of CPU";
 
 /// Microseconds of its processors that the whole process has used.

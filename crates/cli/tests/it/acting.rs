@@ -90,14 +90,16 @@ fn the_commands_of_an_explanation_work_once_their_places_are_filled_in() {
         let actions = explanation["legal_actions"].as_array().unwrap();
         assert_eq!(actions.len(), 6);
         let command = actions[index]["command"].as_str().unwrap();
-        let unread = command.replace('\'', "");
-        let did =
-            shell.with(&[&unread.split(' ').skip(1).collect::<Vec<_>>()[..], &["--yes"]].concat());
-        assert_eq!(did.code, 2, "{command}: it is no answer as it stands: {did:?}");
-        let typed = command
+        let but_for_why = command
             .replace("'<output as JSON>'", r#"{"id":"p-1"}"#)
             .replace("'<message>'", "declined")
-            .replace("'<why>'", "looked-it-up");
+            .replace("'<why>'", "<why>");
+        let words: Vec<&str> = but_for_why.split(' ').skip(1).chain(["--yes"]).collect();
+        let did = shell.with(&words);
+        assert_eq!(did.code, 2, "{command}: its reason is no answer as it stands: {did:?}");
+        assert!(did.err.contains("words of your own"), "{did:?}");
+        assert_eq!(shell.revision(run), explanation["revision"].as_u64().unwrap());
+        let typed = but_for_why.replace("<why>", "looked-it-up");
         let words: Vec<&str> = typed.split(' ').skip(1).chain(["--yes"]).collect();
         let did = shell.with(&words);
         assert_eq!(did.code, 0, "{command}: {did:?}");

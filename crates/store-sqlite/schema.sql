@@ -32,6 +32,23 @@ CREATE TABLE audit (
 
 CREATE INDEX audit_app ON audit (app);
 
+CREATE INDEX audit_run ON audit (run) WHERE run IS NOT NULL;
+
+CREATE TABLE deletion (
+    app TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    -- Empty: the whole scope.
+    workflow TEXT NOT NULL,
+    forced INTEGER NOT NULL CHECK (forced IN (0, 1)),
+    actor TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    phase TEXT NOT NULL CHECK (phase IN ('cancel', 'events', 'runs', 'rest')),
+    -- The last event that was looked at.
+    cursor INTEGER NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX deletion_place ON deletion (app, scope, workflow);
+
 CREATE TABLE delivery (
     event INTEGER NOT NULL REFERENCES event (no),
     position INTEGER NOT NULL,
@@ -44,6 +61,15 @@ CREATE TABLE delivery (
 ) STRICT;
 
 CREATE UNIQUE INDEX delivery_position ON delivery (event, position);
+
+CREATE TABLE doomed (
+    root BLOB NOT NULL CHECK (length(root) = 16),
+    app TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX doomed_app ON doomed (app);
+
+CREATE UNIQUE INDEX doomed_root ON doomed (root);
 
 CREATE TABLE event (
     no INTEGER PRIMARY KEY,
@@ -66,12 +92,16 @@ CREATE TABLE event (
     due_at INTEGER,
     ended_at INTEGER,
     error TEXT,
+    -- When its payload and its deliveries were deleted.
+    emptied_at INTEGER,
     CHECK ((due_at IS NOT NULL) = (status IN ('pending', 'retrying')))
 ) STRICT;
 
 CREATE UNIQUE INDEX event_dedupe ON event (app, scope, kind, dedupe_key) WHERE dedupe_key IS NOT NULL;
 
 CREATE INDEX event_due ON event (app, due_at) WHERE due_at IS NOT NULL;
+
+CREATE INDEX event_full ON event (app, status, recorded_at) WHERE emptied_at IS NULL;
 
 CREATE UNIQUE INDEX event_id ON event (id);
 
@@ -187,6 +217,10 @@ CREATE INDEX run_parent ON run (parent_run, created_at, id) WHERE parent_run IS 
 
 CREATE INDEX run_state ON run (app, state, created_at, id);
 
+CREATE INDEX run_tree ON run (root) WHERE parent_run IS NOT NULL;
+
+CREATE INDEX run_version ON run (version);
+
 CREATE INDEX run_wait ON run (app, wait_app_wide, wait_scope, wait_kind, wait_key)
     WHERE wait_kind IS NOT NULL;
 
@@ -224,6 +258,8 @@ CREATE TABLE signal (
 CREATE UNIQUE INDEX signal_key ON signal (app, app_wide, scope, kind, key);
 
 CREATE INDEX signal_more ON signal (app) WHERE more = 1;
+
+CREATE INDEX signal_spent ON signal (app, spent_at) WHERE spent_at IS NOT NULL;
 
 CREATE INDEX signal_unspent ON signal (app) WHERE spent_at IS NULL;
 

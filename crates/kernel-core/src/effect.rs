@@ -92,6 +92,16 @@ pub enum EffectState {
 }
 
 impl EffectState {
+    /// Every state.
+    pub const ALL: &'static [Self] = &[
+        Self::Marked,
+        Self::Ambiguous,
+        Self::Succeeded,
+        Self::Failed,
+        Self::NotPerformed,
+        Self::AbandonedUnknown,
+    ];
+
     /// Whether nobody knows yet what became of the effect.
     #[must_use]
     pub const fn is_unsettled(self) -> bool {

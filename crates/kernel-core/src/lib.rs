@@ -22,6 +22,7 @@ pub mod model;
 pub mod payload;
 pub mod plan;
 mod ports;
+pub mod retention;
 mod run;
 mod time;
 
@@ -48,13 +49,15 @@ pub use fact::{End, Fact, ReleaseReason, SaidBy, Taken};
 pub use id::{App, EventId, IdError, RunId, Scope, SessionId, StepKey, VersionId, WorkflowKey};
 pub use interpreter::{Cursor, LOOP_VALUE_MAX_BYTES, Next, RestoreInvalid};
 pub use ports::{
-    Activate, Activation, AppHealth, Audit, AuditRow, BoxFuture, ClaimRequest, Clock, Commit,
-    Committed, Dispatched, Eager, EffectRow, Emission, Emit, EmitError, EventFilter, EventRow,
-    EventStatus, EventStore, Fence, FenceError, Ids, JournalEntry, JournalText, LoadRequest,
-    OperatorStore, Page, PlanStore, Publish, PublishError, Published, Recovered, RenewRequest,
-    Renewed, RunDetail, RunFilter, RunRow, RunStore, Scan, SendSignal, SessionReport, SessionRow,
-    SignalError, SignalRow, SignalSent, Source, StoreError, Stored, StoredVersion, TakeOverRequest,
-    Trace, TxStore, TxWork, ValueResolver, WakeBus, Work, WorkflowRow,
+    Activate, Activation, ActivationSet, AppHealth, Audit, AuditRow, BoxFuture, ClaimRequest,
+    Clock, Commit, Committed, Delete, Deleted, Dispatched, Eager, EffectRow, Emission, Emit,
+    EmitError, EventFilter, EventRow, EventStatus, EventStore, Expired, Fence, FenceError, Ids,
+    JournalEntry, JournalText, LoadRequest, OpenEffectRow, OperatorStore, Page, Place, PlanStore,
+    Prunable, Prune, Pruned, Publish, PublishError, Published, Recovered, Redrive, Redriven,
+    RenewRequest, Renewed, RetentionError, RetentionStore, RunDetail, RunFilter, RunRow, RunStore,
+    Scan, SendSignal, SessionReport, SessionRow, SetActivation, SignalError, SignalRow, SignalSent,
+    Source, StoreError, Stored, StoredVersion, TakeOverRequest, Trace, TxStore, TxWork,
+    ValueResolver, WakeBus, Work, WorkflowRow,
 };
 pub use run::{
     Attention, CancelRequest, Failure, Fenced, Lease, Mode, OpenEffect, Origin, Parent, Phase,

@@ -78,6 +78,8 @@ CREATE TABLE event (
     due_at INTEGER,
     ended_at INTEGER,
     error TEXT,
+    -- When its payload and its deliveries were deleted.
+    emptied_at INTEGER,
     CHECK ((due_at IS NOT NULL) = (status IN ('pending', 'retrying')))
 ) STRICT;
 CREATE UNIQUE INDEX event_id ON event (id);
@@ -85,6 +87,7 @@ CREATE UNIQUE INDEX event_dedupe ON event (app, scope, kind, dedupe_key) WHERE d
 CREATE INDEX event_due ON event (app, due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX event_newest ON event (app, recorded_at, id);
 CREATE INDEX event_status ON event (app, status, recorded_at, id);
+CREATE INDEX event_full ON event (app, status, recorded_at) WHERE emptied_at IS NULL;
 
 CREATE TABLE event_payload (
     event INTEGER PRIMARY KEY REFERENCES event (no),
@@ -184,6 +187,9 @@ CREATE INDEX run_live ON run (app, footprint) WHERE ended_at IS NULL;
 CREATE INDEX run_newest ON run (app, created_at, id);
 CREATE INDEX run_state ON run (app, state, created_at, id);
 CREATE INDEX run_parent ON run (parent_run, created_at, id) WHERE parent_run IS NOT NULL;
+CREATE INDEX run_tree ON run (root) WHERE parent_run IS NOT NULL;
+-- What a version is held by; also what the foreign key asks.
+CREATE INDEX run_version ON run (version);
 
 -- What the run was started with: its own copy.
 CREATE TABLE run_payload (
@@ -229,6 +235,7 @@ CREATE TABLE signal (
 CREATE UNIQUE INDEX signal_key ON signal (app, app_wide, scope, kind, key);
 CREATE INDEX signal_more ON signal (app) WHERE more = 1;
 CREATE INDEX signal_unspent ON signal (app) WHERE spent_at IS NULL;
+CREATE INDEX signal_spent ON signal (app, spent_at) WHERE spent_at IS NOT NULL;
 
 CREATE TABLE worker_session (
     id BLOB NOT NULL CHECK (length(id) = 16),
@@ -257,3 +264,27 @@ CREATE TABLE audit (
     details TEXT NOT NULL
 ) STRICT;
 CREATE INDEX audit_app ON audit (app);
+CREATE INDEX audit_run ON audit (run) WHERE run IS NOT NULL;
+
+-- Workflows and scopes that are being deleted: nothing is published, emitted or dispatched there.
+CREATE TABLE deletion (
+    app TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    -- Empty: the whole scope.
+    workflow TEXT NOT NULL,
+    forced INTEGER NOT NULL CHECK (forced IN (0, 1)),
+    actor TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    phase TEXT NOT NULL CHECK (phase IN ('cancel', 'events', 'runs', 'rest')),
+    -- The last event that was looked at.
+    cursor INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX deletion_place ON deletion (app, scope, workflow);
+
+-- Trees of runs of which a part is deleted: nothing in them is retried.
+CREATE TABLE doomed (
+    root BLOB NOT NULL CHECK (length(root) = 16),
+    app TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX doomed_root ON doomed (root);
+CREATE INDEX doomed_app ON doomed (app);

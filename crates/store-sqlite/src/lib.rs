@@ -29,6 +29,7 @@ mod options;
 mod plan;
 mod pool;
 mod ports;
+mod retention;
 mod run;
 mod sql;
 mod store;

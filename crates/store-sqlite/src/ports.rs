@@ -8,20 +8,22 @@ use sqlx::Connection;
 
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
-    Activate, App, AppHealth, AuditRow, ClaimRequest, Commit, Committed, Dispatched, EffectRow,
-    Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Fence, LoadRequest,
-    OperatorStore, Page, PlanStore, Publish, PublishError, Published, Recovered, RenewRequest,
-    Renewed, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan, Scope, SendSignal,
-    SessionReport, SessionRow, SignalError, SignalRow, SignalSent, Stamp, StoreError, Stored,
-    StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, WorkflowKey,
-    WorkflowRow,
+    Activate, ActivationSet, App, AppHealth, AuditRow, ClaimRequest, Commit, Committed, Delete,
+    Deleted, Dispatched, EffectRow, Emission, Emit, EmitError, EventFilter, EventRow, EventStore,
+    Expired, Fence, LoadRequest, OperatorStore, Page, Place, PlanStore, Prune, Pruned, Publish,
+    PublishError, Published, Recovered, Redrive, Redriven, RenewRequest, Renewed, RetentionError,
+    RetentionStore, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan, Scope, SendSignal,
+    SessionReport, SessionRow, SetActivation, SignalError, SignalRow, SignalSent, Stamp,
+    StoreError, Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId,
+    WorkflowKey, WorkflowRow,
 };
 
 use crate::error::is_transaction_conflict;
 use crate::event::{dispatch, emit, signal};
 use crate::fence::SqliteFence;
 use crate::operator;
-use crate::plan::{list, publish};
+use crate::plan::{list, publish, switch};
+use crate::retention::{delete, expire, prune, redrive};
 use crate::run::{claim, load, recover, renew, session};
 use crate::store::SqliteStore;
 use crate::transaction::{SqliteTransaction, SqliteTx};
@@ -125,6 +127,10 @@ impl PlanStore for SqliteStore {
         self.writer().ask(publish::MakeLive(activate)).await
     }
 
+    async fn activation_set(&self, set: SetActivation) -> Result<ActivationSet, PublishError> {
+        self.writer().ask(switch::Switch(set)).await
+    }
+
     async fn version_load(&self, version: VersionId) -> Result<Option<StoredVersion>, StoreError> {
         let load =
             self.read(move |conn| Box::pin(async move { list::version(conn, version).await }));
@@ -224,6 +230,46 @@ impl OperatorStore for SqliteStore {
     }
 }
 
+#[async_trait]
+impl RetentionStore for SqliteStore {
+    async fn event_expire(&self, app: &App, limit: u32) -> Result<Expired, StoreError> {
+        let (app, now) = (app.clone(), self.now());
+        let found = self.read(move |conn| {
+            Box::pin(async move { expire::expired(conn, &app, limit, now).await })
+        });
+        let (events, more) = found.await?;
+        if events.is_empty() {
+            return Ok(Expired::default());
+        }
+        self.writer().ask(expire::Empty { events, more }).await
+    }
+
+    async fn event_redrive(&self, redrive: Redrive) -> Result<Redriven, RetentionError> {
+        self.writer().ask(redrive::RedriveEvent(redrive)).await
+    }
+
+    async fn prune(&self, prune: Prune) -> Result<Pruned, StoreError> {
+        let asked = prune.clone();
+        let found = self.read(move |conn| Box::pin(async move { prune::find(conn, &asked).await }));
+        let found = found.await?;
+        self.writer().ask(prune::Carry { prune, found }).await
+    }
+
+    async fn delete_begin(&self, delete: Delete) -> Result<(), RetentionError> {
+        self.writer().ask(delete::Begin(delete)).await
+    }
+
+    async fn delete_pass(&self, place: Place, limit: u32) -> Result<Deleted, RetentionError> {
+        let what = format!("deletion of {place} that has begun");
+        let part =
+            self.read(move |conn| Box::pin(async move { delete::find(conn, &place, limit).await }));
+        match part.await? {
+            Some(part) => self.writer().ask(delete::Carry { part, limit }).await,
+            None => Err(RetentionError::NotFound { what }),
+        }
+    }
+}
+
 impl TxStore for SqliteStore {
     type Tx = SqliteTx;
     type Open = SqliteTransaction;
@@ -239,7 +285,7 @@ impl TxStore for SqliteStore {
     async fn event_emit_in(&self, tx: &mut SqliteTx, emit: Emit) -> Result<Emission, EmitError> {
         in_transaction(tx)?;
         let emit = Emit { eager: None, ..emit };
-        Ok(emit::emit(tx, &emit, self.now()).await?)
+        emit::emit(tx, &emit, self.now()).await
     }
 
     async fn version_publish_in(
@@ -257,7 +303,7 @@ impl TxStore for SqliteStore {
         send: SendSignal,
     ) -> Result<SignalSent, SignalError> {
         in_transaction(tx)?;
-        Ok(signal::send(tx, &send, self.now()).await?)
+        signal::send(tx, &send, self.now()).await
     }
 
     async fn run_transact(

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
-    Activate, App, AppHealth, AuditRow, BoxFuture, ClaimRequest, Commit, Committed, Dispatched,
-    EffectRow, Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Fence, FenceError,
-    LoadRequest, OperatorStore, Page, PlanStore, Publish, PublishError, Published, Recovered,
-    RenewRequest, Renewed, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan, Scope,
-    SendSignal, SessionReport, SessionRow, SignalError, SignalRow, SignalSent, Stamp, StoreError,
-    Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, Work,
-    WorkflowKey, WorkflowRow,
+    Activate, ActivationSet, App, AppHealth, AuditRow, BoxFuture, ClaimRequest, Commit, Committed,
+    Delete, Deleted, Dispatched, EffectRow, Emission, Emit, EmitError, EventFilter, EventRow,
+    EventStore, Expired, Fence, FenceError, LoadRequest, OperatorStore, Page, Place, PlanStore,
+    Prune, Pruned, Publish, PublishError, Published, Recovered, Redrive, Redriven, RenewRequest,
+    Renewed, RetentionError, RetentionStore, Run, RunDetail, RunFilter, RunId, RunRow, RunStore,
+    Scan, Scope, SendSignal, SessionReport, SessionRow, SetActivation, SignalError, SignalRow,
+    SignalSent, Stamp, StoreError, Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore,
+    TxWork, VersionId, Work, WorkflowKey, WorkflowRow,
 };
 
 use crate::fault::{FaultPlan, Method};
@@ -125,6 +126,10 @@ impl<S: TxStore> PlanStore for FaultyStore<S> {
         self.plan.through(Method::VersionActivate, self.inner.version_activate(activate)).await
     }
 
+    async fn activation_set(&self, set: SetActivation) -> Result<ActivationSet, PublishError> {
+        self.plan.through(Method::ActivationSet, self.inner.activation_set(set)).await
+    }
+
     async fn version_load(&self, version: VersionId) -> Result<Option<StoredVersion>, StoreError> {
         self.plan.through(Method::VersionLoad, self.inner.version_load(version)).await
     }
@@ -185,6 +190,30 @@ impl<S: TxStore> OperatorStore for FaultyStore<S> {
 
     async fn audit_list(&self, app: &App, limit: u32) -> Result<Vec<AuditRow>, StoreError> {
         self.plan.through(Method::AuditList, self.inner.audit_list(app, limit)).await
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+#[async_trait]
+impl<S: TxStore> RetentionStore for FaultyStore<S> {
+    async fn event_expire(&self, app: &App, limit: u32) -> Result<Expired, StoreError> {
+        self.plan.through(Method::EventExpire, self.inner.event_expire(app, limit)).await
+    }
+
+    async fn event_redrive(&self, redrive: Redrive) -> Result<Redriven, RetentionError> {
+        self.plan.through(Method::EventRedrive, self.inner.event_redrive(redrive)).await
+    }
+
+    async fn prune(&self, prune: Prune) -> Result<Pruned, StoreError> {
+        self.plan.through(Method::Prune, self.inner.prune(prune)).await
+    }
+
+    async fn delete_begin(&self, delete: Delete) -> Result<(), RetentionError> {
+        self.plan.through(Method::DeleteBegin, self.inner.delete_begin(delete)).await
+    }
+
+    async fn delete_pass(&self, place: Place, limit: u32) -> Result<Deleted, RetentionError> {
+        self.plan.through(Method::DeletePass, self.inner.delete_pass(place, limit)).await
     }
 }
 

@@ -1,5 +1,6 @@
 //! Semantic errors: what a caller must do next, not what a driver said.
 
+use super::Place;
 use crate::{Code, RunId};
 
 /// The error below a store's error.
@@ -124,6 +125,12 @@ pub enum EmitError {
         /// What it has.
         got: usize,
     },
+    /// The workflow or the scope is being deleted.
+    #[error("{place} is being deleted: nothing is emitted there any more")]
+    BeingDeleted {
+        /// What is being deleted.
+        place: Place,
+    },
     /// The store's word.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -135,7 +142,10 @@ impl EmitError {
     pub fn code(&self) -> Option<Code> {
         match self {
             Self::TooLarge { .. } => Some(Code::EVENT_TOO_LARGE),
-            Self::Payload { .. } | Self::Length { .. } | Self::Store(_) => None,
+            Self::Payload { .. }
+            | Self::Length { .. }
+            | Self::BeingDeleted { .. }
+            | Self::Store(_) => None,
         }
     }
 }
@@ -175,6 +185,12 @@ pub enum PublishError {
         expected: Option<u64>,
         /// What is there.
         active: Option<u64>,
+    },
+    /// The workflow or the scope is being deleted.
+    #[error("{place} is being deleted: nothing is published there any more")]
+    BeingDeleted {
+        /// What is being deleted.
+        place: Place,
     },
     /// The store's word.
     #[error(transparent)]
@@ -218,6 +234,12 @@ pub enum SignalError {
         max: usize,
         /// What it has.
         got: usize,
+    },
+    /// The workflow or the scope is being deleted.
+    #[error("{place} is being deleted: nothing is signalled there any more")]
+    BeingDeleted {
+        /// What is being deleted.
+        place: Place,
     },
     /// The store's word.
     #[error(transparent)]

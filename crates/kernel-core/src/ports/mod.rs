@@ -8,6 +8,7 @@ mod error;
 mod events;
 mod operator;
 mod plans;
+mod retention;
 mod runs;
 mod transaction;
 
@@ -22,7 +23,14 @@ pub use operator::{
     AppHealth, AuditRow, EffectRow, EventFilter, EventRow, EventStatus, OperatorStore, Page,
     RunDetail, RunFilter, RunRow, SessionRow, SignalRow,
 };
-pub use plans::{Activate, Activation, PlanStore, Publish, Published, StoredVersion, WorkflowRow};
+pub use plans::{
+    Activate, Activation, ActivationSet, PlanStore, Publish, Published, SetActivation,
+    StoredVersion, WorkflowRow,
+};
+pub use retention::{
+    Delete, Deleted, Expired, OpenEffectRow, Place, Prunable, Prune, Pruned, Redrive, Redriven,
+    RetentionError, RetentionStore,
+};
 pub use runs::{
     ClaimRequest, LoadRequest, Recovered, RenewRequest, Renewed, RunStore, Scan, SessionReport,
     Stored, TakeOverRequest,

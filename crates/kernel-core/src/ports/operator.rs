@@ -197,6 +197,8 @@ pub struct EventRow {
     pub recorded_at: Timestamp,
     /// Its runs.
     pub runs: Vec<RunId>,
+    /// Whether its payload was emptied.
+    pub is_expired: bool,
 }
 
 /// A signal that no run has used.
@@ -267,6 +269,8 @@ pub struct AppHealth {
 /// Who did what.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditRow {
+    /// Where.
+    pub scope: Scope,
     /// Store time.
     pub at: Timestamp,
     /// Who.

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use serde_json::Value;
 
-use super::{PublishError, StoreError};
+use super::{Audit, PublishError, StoreError};
 use crate::plan::{Footprint, Plan};
 use crate::{App, Scope, Timestamp, VersionId, WorkflowKey};
 
@@ -19,6 +19,12 @@ pub trait PlanStore: Send + Sync {
     /// # Errors
     /// `NotExpected` if the active revision is not `expected` (where that is given); nothing is changed.
     async fn version_activate(&self, activate: Activate) -> Result<Published, PublishError>;
+
+    /// Switches one activation of a workflow on or off: it stays so, whatever is published later.
+    ///
+    /// # Errors
+    /// `NotFound` if the workflow has, or had, no activation of that key.
+    async fn activation_set(&self, set: SetActivation) -> Result<ActivationSet, PublishError>;
 
     /// Reads a version.
     async fn version_load(&self, version: VersionId) -> Result<Option<StoredVersion>, StoreError>;
@@ -131,6 +137,48 @@ pub struct Activate {
     pub actor: String,
     /// Why.
     pub reason: String,
+}
+
+/// An activation to switch on or off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetActivation {
+    /// Whose.
+    pub app: App,
+    /// Where.
+    pub scope: Scope,
+    /// Of which workflow.
+    pub workflow: WorkflowKey,
+    /// Its key; none is every activation of the workflow.
+    pub activation: Option<String>,
+    /// On or off.
+    pub enabled: bool,
+    /// Who.
+    pub actor: String,
+    /// Why.
+    pub reason: String,
+}
+
+impl SetActivation {
+    /// The audit row of the activations that changed.
+    #[must_use]
+    pub fn audit(&self, changed: &[String]) -> Audit {
+        let verb = if self.enabled { "enable" } else { "disable" };
+        let (workflow, activations) = (&self.workflow, changed);
+        let details = serde_json::json!({ "workflow": workflow, "activations": activations });
+        Audit {
+            actor: self.actor.clone(),
+            verb: verb.to_owned(),
+            reason: self.reason.clone(),
+            details: details.to_string(),
+        }
+    }
+}
+
+/// What became of a switch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActivationSet {
+    /// The activations that changed; those that stood so already are left out.
+    pub changed: Vec<String>,
 }
 
 /// A version as stored.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::{
     BoxFuture, Commit, Committed, Emission, Emit, EmitError, EventStore, FenceError, OperatorStore,
-    PlanStore, Publish, PublishError, Published, RunStore, SendSignal, SignalError, SignalSent,
-    StoreError,
+    PlanStore, Publish, PublishError, Published, RetentionStore, RunStore, SendSignal, SignalError,
+    SignalSent, StoreError,
 };
 use crate::{Run, RunId, Stamp, Timestamp};
 
@@ -34,7 +34,7 @@ pub enum Work {
 
 /// What a store with transactions offers beside the object-safe ports.
 pub trait TxStore:
-    RunStore + EventStore + PlanStore + OperatorStore + Clone + Send + Sync + 'static
+    RunStore + EventStore + PlanStore + OperatorStore + RetentionStore + Clone + Send + Sync + 'static
 {
     /// What statements run on inside a transaction (`sqlx::SqliteConnection`, `sqlx::PgConnection`).
     type Tx: Send + 'static;

@@ -1,3 +1,3 @@
 -- operator/audit
-SELECT at, actor, verb, reason, run, version, details FROM audit
+SELECT scope, at, actor, verb, reason, run, version, details FROM audit
 WHERE app = ?1 ORDER BY no DESC LIMIT ?2

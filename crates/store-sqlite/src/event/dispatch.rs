@@ -1,5 +1,6 @@
 //! Deferred events: their runs, created from what they matched when they were recorded.
 
+use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use surefoot_kernel_core::{
@@ -10,6 +11,7 @@ use super::emit::{
     Match, Recorded, insert_run, new_run, packed, read_event_id, read_json, sixteen, unreadable,
 };
 use crate::error::Fault;
+use crate::retention::place::being_deleted;
 use crate::sql;
 use crate::writer::{Cx, Lane, Op};
 
@@ -113,6 +115,23 @@ fn backoff(attempts: u32) -> Micros {
     Micros::from_secs((1_i64 << doublings).min(300))
 }
 
+/// A workflow that is gone, or going, fails the dispatch: the event is kept, and an operator sees why.
+async fn check_there(
+    conn: &mut SqliteConnection,
+    recorded: Recorded<'_>,
+    delivery: &SqliteRow,
+) -> Result<(), Fault> {
+    let workflow: &str = delivery.try_get("workflow")?;
+    let refused = |said: String| Err(Fault(StoreError::Refused(said.into())));
+    if !delivery.try_get::<bool, _>("is_there")? {
+        return refused(format!("workflow `{workflow}` is gone"));
+    }
+    match being_deleted(conn, recorded.app, recorded.scope, Some(workflow)).await? {
+        Some(place) => refused(format!("{place} is being deleted")),
+        None => Ok(()),
+    }
+}
+
 /// Creates the runs of a deferred event, each once, and says that they exist.
 pub(crate) async fn create_runs(
     conn: &mut SqliteConnection,
@@ -133,6 +152,7 @@ pub(crate) async fn create_runs(
     let deliveries = sqlx::query(sql::EVENT_DELIVERIES).bind(event).fetch_all(&mut *conn).await?;
     let mut runs = Vec::with_capacity(deliveries.len());
     for delivery in &deliveries {
+        check_there(conn, recorded, delivery).await?;
         let matched = Match {
             run: RunId::from_bytes(sixteen(delivery, "run")?),
             workflow: WorkflowKey::from(delivery.try_get::<String, _>("workflow")?),

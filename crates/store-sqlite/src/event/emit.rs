@@ -12,6 +12,7 @@ use surefoot_kernel_core::{
 
 use super::dispatch::create_runs;
 use crate::error::{Fault, Said};
+use crate::retention::place::being_deleted;
 use crate::run::insert::{StartedWith, insert};
 use crate::run::row::json_opt;
 use crate::sql;
@@ -34,7 +35,7 @@ impl Op for Record {
         conn: &'a mut SqliteConnection,
         cx: Cx,
     ) -> Result<Emission, EmitError> {
-        Ok(emit(conn, &self.0, cx.now).await?)
+        emit(conn, &self.0, cx.now).await
     }
 }
 
@@ -64,6 +65,19 @@ pub(crate) struct Recorded<'a> {
 
 /// The caller holds a write transaction.
 pub(crate) async fn emit(
+    conn: &mut SqliteConnection,
+    emit: &Emit,
+    now: Timestamp,
+) -> Result<Emission, EmitError> {
+    let target = emit.event.target.as_ref().map(WorkflowKey::as_str);
+    let (app, scope) = (emit.app.as_str(), emit.scope.as_str());
+    match being_deleted(conn, app, scope, target).await? {
+        Some(place) => Err(EmitError::BeingDeleted { place }),
+        None => Ok(record(conn, emit, now).await?),
+    }
+}
+
+async fn record(
     conn: &mut SqliteConnection,
     emit: &Emit,
     now: Timestamp,

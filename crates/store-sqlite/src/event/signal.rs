@@ -5,6 +5,7 @@ use sqlx::SqliteConnection;
 use surefoot_kernel_core::{RunId, SendSignal, SignalError, SignalSent, Timestamp};
 
 use crate::error::Fault;
+use crate::retention::place::being_deleted;
 use crate::run::row::read_run;
 use crate::run::wake::wake_all;
 use crate::sql;
@@ -29,12 +30,25 @@ impl Op for Send {
         conn: &'a mut SqliteConnection,
         cx: Cx,
     ) -> Result<SignalSent, SignalError> {
-        Ok(send(conn, &self.0, cx.now).await?)
+        send(conn, &self.0, cx.now).await
     }
 }
 
 /// The caller holds a write transaction.
 pub(crate) async fn send(
+    conn: &mut SqliteConnection,
+    send: &SendSignal,
+    now: Timestamp,
+) -> Result<SignalSent, SignalError> {
+    if let Some(scope) = &send.scope
+        && let Some(place) = being_deleted(conn, send.app.as_str(), scope.as_str(), None).await?
+    {
+        return Err(SignalError::BeingDeleted { place });
+    }
+    Ok(record(conn, send, now).await?)
+}
+
+async fn record(
     conn: &mut SqliteConnection,
     send: &SendSignal,
     now: Timestamp,

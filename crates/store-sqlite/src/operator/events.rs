@@ -65,6 +65,7 @@ fn read_event(row: &SqliteRow) -> Result<EventRow, Fault> {
         occurred_at: Timestamp::from_micros(row.try_get("occurred_at")?),
         recorded_at: Timestamp::from_micros(row.try_get("recorded_at")?),
         runs: unpacked(row.try_get("runs")?),
+        is_expired: row.try_get("is_expired")?,
     })
 }
 

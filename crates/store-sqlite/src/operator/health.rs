@@ -5,8 +5,8 @@ use sqlx::{Row, SqliteConnection};
 
 use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::{
-    App, AppHealth, AuditRow, Code, EventStatus, RunId, RunState, SessionId, SessionRow, Timestamp,
-    VersionId,
+    App, AppHealth, AuditRow, Code, EventStatus, RunId, RunState, Scope, SessionId, SessionRow,
+    Timestamp, VersionId,
 };
 
 use crate::error::Fault;
@@ -110,6 +110,7 @@ pub(crate) async fn audit(
     rows.iter()
         .map(|row| {
             Ok(AuditRow {
+                scope: Scope::from(row.try_get::<String, _>("scope")?),
                 at: Timestamp::from_micros(row.try_get("at")?),
                 actor: row.try_get("actor")?,
                 verb: row.try_get("verb")?,

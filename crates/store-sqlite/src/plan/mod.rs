@@ -2,3 +2,4 @@
 
 pub(crate) mod list;
 pub(crate) mod publish;
+pub(crate) mod switch;

@@ -6,12 +6,14 @@ use sqlx::{Row, SqliteConnection};
 use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::plan::Plan;
 use surefoot_kernel_core::{
-    Activate, Activation, Audit, Publish, PublishError, Published, Timestamp, VersionId,
+    Activate, Activation, App, Audit, Publish, PublishError, Published, Scope, Timestamp,
+    VersionId, WorkflowKey,
 };
 
 use super::list::read_count;
 use crate::error::{Fault, store_error};
 use crate::event::emit::{read_json, sixteen, unreadable};
+use crate::retention::place::being_deleted;
 use crate::run::row::{int, json, json_opt};
 use crate::run::write::{About, audit_write};
 use crate::sql;
@@ -46,7 +48,20 @@ pub(crate) async fn publish(
     if let Some(published) = published_before(conn, publish.version).await? {
         return Ok(published);
     }
+    check_stays(conn, (&publish.app, &publish.scope, &publish.workflow)).await?;
     Ok(write(conn, publish, now).await?)
+}
+
+/// Nothing is published into what is being deleted.
+async fn check_stays(
+    conn: &mut SqliteConnection,
+    (app, scope, workflow): (&App, &Scope, &WorkflowKey),
+) -> Result<(), PublishError> {
+    let place = being_deleted(conn, app.as_str(), scope.as_str(), Some(workflow.as_str()));
+    match place.await? {
+        Some(place) => Err(PublishError::BeingDeleted { place }),
+        None => Ok(()),
+    }
 }
 
 /// The same version again: its first answer was lost.
@@ -166,6 +181,7 @@ async fn activate(
 ) -> Result<Published, PublishError> {
     let (app, scope) = (activate.app.as_str(), activate.scope.as_str());
     let missing = |what: String| PublishError::NotFound { what };
+    check_stays(conn, (&activate.app, &activate.scope, &activate.workflow)).await?;
     let workflow = sqlx::query(sql::WORKFLOW_BY_KEY)
         .bind(app)
         .bind(scope)

@@ -12,6 +12,8 @@ use super::read::heads;
 use super::wake::signal_for;
 use super::write::{Write, write_all};
 use crate::error::Fault;
+use crate::retention::delete::gone_there;
+use crate::retention::is_doomed;
 
 /// Commits of different runs, each with an answer of its own: an error costs all of them, a verdict only one.
 pub(crate) async fn commit_group(
@@ -29,6 +31,10 @@ pub(crate) async fn commit_group(
             None => Err(StoreError::LeaseLost),
             Some(Err(Fault(error))) => Err(error),
             Some(Ok(head)) => match commit.before.check_counters(head.generation, head.revision) {
+                // Only a retry leaves an end; it must not bring back a tree that is half gone.
+                Ok(()) if head.state.is_terminal() && is_doomed(conn, head.no).await? => {
+                    Err(gone_there())
+                }
                 Ok(()) => Ok(head),
                 Err(fenced) => Err(fenced.into()),
             },

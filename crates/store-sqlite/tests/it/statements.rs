@@ -74,6 +74,25 @@ async fn what_runs_all_the_time_uses_its_index() {
         ("operator/signals", "signal_unspent (app=?)"),
         ("operator/count_runs", "run_state (app=? AND state=?)"),
         ("operator/audit", "audit_app (app=?)"),
+        (
+            "retention/events_old",
+            "event_full (app=? AND status=? AND recorded_at>? AND recorded_at<?)",
+        ),
+        ("retention/events_unmatched", "event_full (app=? AND status=? AND recorded_at<?)"),
+        ("retention/tree_in_state", "run_tree (root=?)"),
+        ("retention/tree_held", "run_tree (root=?)"),
+        ("retention/tree_children", "run_tree (root=?)"),
+        ("retention/prunable_roots", "run_state (app=? AND state=? AND created_at<?)"),
+        ("retention/prunable_roots", "run_tree (root=?)"),
+        ("retention/bare_audit", "audit_run (run=?)"),
+        ("retention/deleting", "deletion_place (app=? AND scope=? AND workflow=?)"),
+        ("retention/prune_signals", "signal_spent (app=? AND spent_at<?)"),
+        ("retention/place_unexplained", "run_effect (app=?)"),
+        ("retention/place_roots", "run_version (version=?)"),
+        ("retention/place_left", "run_version (version=?)"),
+        ("retention/place_uncanceled", "run_live (app=?)"),
+        ("retention/place_signals", "signal_key (app=? AND app_wide=? AND scope=?)"),
+        ("retention/place_events", "INTEGER PRIMARY KEY (rowid>?)"),
     ] {
         let plan = plan_of(&mut conn, name).await;
         assert!(plan.iter().any(|line| line.contains(index)), "{name}: no {index} in {plan:#?}");

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use surefoot_kernel_core::{
     App, Dispatch, Dispatched, Eager, Emission, Emit, EmitError, EventId, EventStatus, Invocation,
-    Lease, Micros, Mode, Origin, Phase, RowInput, Run, RunId, START_EVENT, SendSignal, SignalSent,
-    StoreError, Timestamp, Wait, actor_of,
+    Lease, Micros, Mode, Origin, Phase, RowInput, Run, RunId, START_EVENT, SendSignal, SignalError,
+    SignalSent, StoreError, Timestamp, Wait, actor_of,
 };
 
 use super::state::{Delivery, EventEntry, RunEntry, SignalEntry, SignalKey, State, VersionEntry};
@@ -21,6 +21,10 @@ impl State {
         emit: &Emit,
         now: Timestamp,
     ) -> Result<Emission, EmitError> {
+        let target = emit.event.target.as_ref();
+        if let Some(place) = self.being_deleted(&emit.app, &emit.scope, target) {
+            return Err(EmitError::BeingDeleted { place });
+        }
         if let Some(original) = self.recorded(emit) {
             return self.repeated(original, emit, now);
         }
@@ -37,17 +41,21 @@ impl State {
             payload_hash: event.payload_hash(),
             authorization: event.authorization.clone(),
             dedupe_key: event.dedupe_key.clone(),
+            target: event.target.clone(),
             occurred_at: event.occurred_at.unwrap_or(now),
             recorded_at: now,
+            matched: u32::try_from(deliveries.len()).unwrap_or(u32::MAX),
             deliveries,
             runs: Vec::new(),
             status,
             attempts: 0,
             error: None,
             due_at: now,
+            ended_at: None,
+            is_expired: false,
         };
         let mut emission = Emission::of(emit.id);
-        emission.matched = u32::try_from(entry.deliveries.len()).unwrap_or(u32::MAX);
+        emission.matched = entry.matched;
         if let Some(key) = &event.dedupe_key {
             let key = (emit.app.clone(), emit.scope.clone(), event.kind.clone(), key.clone());
             self.dedupe.insert(key, emit.id);
@@ -87,7 +95,7 @@ impl State {
         emission.new = false;
         if let Some(entry) = self.events.get(&original) {
             emission.runs.clone_from(&entry.runs);
-            emission.matched = u32::try_from(entry.deliveries.len()).unwrap_or(u32::MAX);
+            emission.matched = entry.matched;
             emission.same_payload = entry.payload_hash == emit.event.payload_hash();
         }
         Ok(emission)
@@ -134,8 +142,13 @@ impl State {
         };
         let mut runs = Vec::new();
         for delivery in &entry.deliveries {
+            let mut deleting = self.deleting.keys();
+            let workflow = Some(&delivery.workflow);
+            if deleting.any(|place| place.holds(&entry.app, &entry.scope, workflow)) {
+                return Err(format!("workflow `{}` is being deleted", delivery.workflow));
+            }
             let Some(version) = self.versions.get(&delivery.version) else {
-                return Err(format!("version {} is gone", delivery.version));
+                return Err(format!("workflow `{}` is gone", delivery.workflow));
             };
             let run = new_run(event, entry, delivery, version, now);
             runs.push(run.run.id);
@@ -144,6 +157,7 @@ impl State {
         entry.runs.clone_from(&runs);
         if !runs.is_empty() {
             entry.status = EventStatus::Dispatched;
+            entry.ended_at = Some(now);
         }
         Ok(runs)
     }
@@ -190,13 +204,23 @@ impl State {
         entry.error = Some(error);
         entry.due_at = now.plus(dispatch_backoff(entry.attempts));
         entry.status = if entry.attempts >= DISPATCH_ATTEMPTS {
+            entry.ended_at = Some(now);
             EventStatus::DeadLettered
         } else {
             EventStatus::Retrying
         };
     }
 
-    pub(super) fn signal_send(&mut self, send: &SendSignal, now: Timestamp) -> SignalSent {
+    pub(super) fn signal_send(
+        &mut self,
+        send: &SendSignal,
+        now: Timestamp,
+    ) -> Result<SignalSent, SignalError> {
+        let place =
+            send.scope.as_ref().and_then(|scope| self.being_deleted(&send.app, scope, None));
+        if let Some(place) = place {
+            return Err(SignalError::BeingDeleted { place });
+        }
         let key = SignalKey {
             app: send.app.clone(),
             scope: send.scope.clone(),
@@ -207,13 +231,13 @@ impl State {
         self.signals.entry(key.clone()).or_insert_with(|| SignalEntry {
             data: Arc::new(send.signal.data.clone()),
             recorded_at: now,
-            spent: false,
+            spent_at: None,
         });
         let waits = |run: &Run| matches!(&run.phase, Phase::Waiting(Wait { on: Some(on), .. }) if SignalKey::of(run, on) == key);
         let waiting = self.runs.values().filter(|entry| waits(&entry.run));
         let waiting: Vec<RunId> = waiting.take(WAKE_LIMIT).map(|entry| entry.run.id).collect();
         let woken = waiting.into_iter().filter(|run| self.wake(*run, now)).collect();
-        SignalSent { new, woken }
+        Ok(SignalSent { new, woken })
     }
 }
 

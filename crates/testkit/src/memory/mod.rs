@@ -7,6 +7,7 @@ mod events;
 mod factory;
 mod operator;
 mod plans;
+mod retention;
 mod runs;
 mod state;
 mod tx;
@@ -17,13 +18,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
-    Activate, App, AppHealth, AuditRow, ClaimRequest, Commit, Committed, Dispatched, EffectRow,
-    Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Fence, LoadRequest,
-    OperatorStore, Page, PlanStore, Publish, PublishError, Published, Recovered, RenewRequest,
-    Renewed, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan, Scope, SendSignal,
-    SessionReport, SessionRow, SignalError, SignalRow, SignalSent, Stamp, StoreError, Stored,
-    StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, Work, WorkflowKey,
-    WorkflowRow,
+    Activate, ActivationSet, App, AppHealth, AuditRow, ClaimRequest, Commit, Committed, Delete,
+    Deleted, Dispatched, EffectRow, Emission, Emit, EmitError, EventFilter, EventRow, EventStore,
+    Expired, Fence, LoadRequest, OperatorStore, Page, Place, PlanStore, Prune, Pruned, Publish,
+    PublishError, Published, Recovered, Redrive, Redriven, RenewRequest, Renewed, RetentionError,
+    RetentionStore, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan, Scope, SendSignal,
+    SessionReport, SessionRow, SetActivation, SignalError, SignalRow, SignalSent, Stamp,
+    StoreError, Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId,
+    Work, WorkflowKey, WorkflowRow,
 };
 
 pub use self::factory::MemoryFactory;
@@ -142,7 +144,7 @@ impl EventStore for MemoryStore {
     }
 
     async fn signal_send(&self, send: SendSignal) -> Result<SignalSent, SignalError> {
-        Ok(self.write(|state, now| state.signal_send(&send, now)).await)
+        self.write(|state, now| state.signal_send(&send, now)).await
     }
 }
 
@@ -154,6 +156,10 @@ impl PlanStore for MemoryStore {
 
     async fn version_activate(&self, activate: Activate) -> Result<Published, PublishError> {
         self.write(|state, now| state.version_activate(&activate, now)).await
+    }
+
+    async fn activation_set(&self, set: SetActivation) -> Result<ActivationSet, PublishError> {
+        self.write(|state, now| state.activation_set(&set, now)).await
     }
 
     async fn version_load(&self, version: VersionId) -> Result<Option<StoredVersion>, StoreError> {
@@ -217,6 +223,29 @@ impl OperatorStore for MemoryStore {
     }
 }
 
+#[async_trait]
+impl RetentionStore for MemoryStore {
+    async fn event_expire(&self, app: &App, limit: u32) -> Result<Expired, StoreError> {
+        Ok(self.write(|state, now| state.event_expire(app, limit, now)).await)
+    }
+
+    async fn event_redrive(&self, redrive: Redrive) -> Result<Redriven, RetentionError> {
+        self.write(|state, now| state.event_redrive(&redrive, now)).await
+    }
+
+    async fn prune(&self, prune: Prune) -> Result<Pruned, StoreError> {
+        Ok(self.write(|state, _| state.prune(&prune)).await)
+    }
+
+    async fn delete_begin(&self, delete: Delete) -> Result<(), RetentionError> {
+        self.write(|state, now| state.delete_begin(&delete, now)).await
+    }
+
+    async fn delete_pass(&self, place: Place, limit: u32) -> Result<Deleted, RetentionError> {
+        self.write(|state, now| state.delete_pass(&place, limit, now)).await
+    }
+}
+
 impl TxStore for MemoryStore {
     type Tx = MemoryTx;
     type Open = OpenMemoryTx;
@@ -251,7 +280,7 @@ impl TxStore for MemoryStore {
         tx: &mut MemoryTx,
         send: SendSignal,
     ) -> Result<SignalSent, SignalError> {
-        Ok(tx.state.signal_send(&send, self.clock.now()))
+        tx.state.signal_send(&send, self.clock.now())
     }
 
     async fn run_transact(

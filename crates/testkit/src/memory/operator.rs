@@ -105,7 +105,8 @@ impl State {
     }
 
     pub(super) fn signal_list(&self, app: &App, limit: u32, now: Timestamp) -> Vec<SignalRow> {
-        let unspent = self.signals.iter().filter(|(key, entry)| key.app == *app && !entry.spent);
+        let unspent =
+            self.signals.iter().filter(|(key, entry)| key.app == *app && entry.spent_at.is_none());
         let mut rows: Vec<SignalRow> = unspent
             .map(|(key, entry)| SignalRow {
                 scope: key.scope.clone(),
@@ -223,12 +224,13 @@ fn event_row(event: EventId, entry: &EventEntry) -> EventRow {
         kind: entry.kind.clone(),
         dedupe_key: entry.dedupe_key.clone(),
         status: entry.status,
-        matched: u32::try_from(entry.deliveries.len()).unwrap_or(u32::MAX),
+        matched: entry.matched,
         attempts: entry.attempts,
         error: entry.error.clone(),
         occurred_at: entry.occurred_at,
         recorded_at: entry.recorded_at,
         runs: entry.runs.clone(),
+        is_expired: entry.is_expired,
     }
 }
 

@@ -1,10 +1,11 @@
 //! Versions and activations.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use surefoot_kernel_core::{
-    Activate, App, AuditRow, Publish, PublishError, Published, Scope, StoredVersion, Timestamp,
-    VersionId, WorkflowKey, WorkflowRow,
+    Activate, ActivationSet, App, AuditRow, Place, Publish, PublishError, Published, Scope,
+    SetActivation, StoredVersion, Timestamp, VersionId, WorkflowKey, WorkflowRow,
 };
 
 use super::state::{State, VersionEntry, WorkflowId};
@@ -20,6 +21,7 @@ impl State {
             return Err(PublishError::KeyLength { got });
         }
         let id = (publish.app.clone(), publish.scope.clone(), publish.workflow.clone());
+        self.check_stays(&id)?;
         let workflow = self.workflows.entry(id.clone()).or_default();
         workflow.versions.push(publish.version);
         let revision = workflow.versions.len() as u64;
@@ -48,7 +50,7 @@ impl State {
             self.make_live(&id, publish.version);
         }
         let verb = if publish.activate { "publish" } else { "draft" };
-        self.audit_version(&publish.app, publish.version, (&publish.author, verb, ""), now);
+        self.audit_version(&id, publish.version, (&publish.author, verb, ""), now);
         Ok(Published::of(publish.version, revision))
     }
 
@@ -58,6 +60,7 @@ impl State {
         now: Timestamp,
     ) -> Result<Published, PublishError> {
         let id = (activate.app.clone(), activate.scope.clone(), activate.workflow.clone());
+        self.check_stays(&id)?;
         let missing = |what: String| PublishError::NotFound { what };
         let workflow = self
             .workflows
@@ -73,8 +76,43 @@ impl State {
         }
         self.make_live(&id, version);
         let who = (activate.actor.as_str(), "activate", activate.reason.as_str());
-        self.audit_version(&activate.app, version, who, now);
+        self.audit_version(&id, version, who, now);
         Ok(Published::of(version, activate.revision))
+    }
+
+    pub(super) fn activation_set(
+        &mut self,
+        set: &SetActivation,
+        now: Timestamp,
+    ) -> Result<ActivationSet, PublishError> {
+        let missing = |what: String| PublishError::NotFound { what };
+        let id = (set.app.clone(), set.scope.clone(), set.workflow.clone());
+        let workflow = self.workflows.get_mut(&id);
+        let workflow = workflow.ok_or_else(|| missing(format!("workflow `{}`", set.workflow)))?;
+        let mut keys: BTreeSet<String> = workflow.known.clone();
+        if let Some(key) = &set.activation {
+            keys.retain(|known| known == key);
+            if keys.is_empty() {
+                return Err(missing(format!("activation `{key}` of workflow `{}`", set.workflow)));
+            }
+        }
+        let changed: Vec<String> = if set.enabled {
+            keys.into_iter().filter(|key| workflow.disabled.remove(key)).collect()
+        } else {
+            keys.into_iter().filter(|key| workflow.disabled.insert(key.clone())).collect()
+        };
+        if !changed.is_empty() {
+            let place = Place { app: id.0, scope: id.1, workflow: Some(id.2) };
+            self.audit_at(&place, set.audit(&changed), now);
+        }
+        Ok(ActivationSet { changed })
+    }
+
+    fn check_stays(&self, (app, scope, workflow): &WorkflowId) -> Result<(), PublishError> {
+        match self.being_deleted(app, scope, Some(workflow)) {
+            Some(place) => Err(PublishError::BeingDeleted { place }),
+            None => Ok(()),
+        }
     }
 
     /// Replaces the activations by key: disabled keys stay disabled, dropped ones no longer match.
@@ -84,17 +122,19 @@ impl State {
         {
             workflow.active = Some(version);
             workflow.activations.clone_from(&entry.activations);
+            workflow.known.extend(entry.activations.iter().map(|it| it.key.clone()));
         }
     }
 
     fn audit_version(
         &mut self,
-        app: &App,
+        (app, scope, _): &WorkflowId,
         version: VersionId,
         (actor, verb, reason): (&str, &str, &str),
         now: Timestamp,
     ) {
         let row = AuditRow {
+            scope: scope.clone(),
             at: now,
             actor: actor.to_owned(),
             verb: verb.to_owned(),

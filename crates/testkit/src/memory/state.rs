@@ -6,9 +6,10 @@ use std::sync::Arc;
 use serde_json::Value;
 use surefoot_kernel_core::payload::Payload;
 use surefoot_kernel_core::{
-    Activation, App, AuditRow, Commit, Committed, Dependency, EventId, EventStatus, Invocation,
-    Phase, Receipt, Rejection, RowInput, Run, RunId, Scope, SessionId, SessionReport, StoreError,
-    StoredVersion, Timestamp, VersionId, Wait, Wake, WorkflowKey, apply, decide_row,
+    Activation, App, AuditRow, Commit, Committed, Delete, Dependency, EventId, EventStatus,
+    Invocation, Phase, Place, Receipt, Rejection, RowInput, Run, RunId, Scope, SessionId,
+    SessionReport, StoreError, StoredVersion, Timestamp, VersionId, Wait, Wake, WorkflowKey, apply,
+    decide_row,
 };
 
 /// All tables. A transaction works on a copy of them.
@@ -25,6 +26,8 @@ pub(super) struct State {
     pub(super) audit: Vec<(App, AuditRow)>,
     /// The application's own table.
     pub(super) table: BTreeMap<String, String>,
+    /// What is being deleted, and who wants it.
+    pub(super) deleting: BTreeMap<Place, Delete>,
     /// Events whose dispatch fails until they are mended.
     pub(super) broken: BTreeSet<EventId>,
 }
@@ -62,9 +65,12 @@ pub(super) struct EventEntry {
     pub(super) payload_hash: String,
     pub(super) authorization: Option<Value>,
     pub(super) dedupe_key: Option<String>,
+    pub(super) target: Option<WorkflowKey>,
     pub(super) occurred_at: Timestamp,
     pub(super) recorded_at: Timestamp,
     /// What matched when it was recorded.
+    pub(super) matched: u32,
+    /// Goes with the payload.
     pub(super) deliveries: Vec<Delivery>,
     pub(super) runs: Vec<RunId>,
     pub(super) status: EventStatus,
@@ -72,6 +78,10 @@ pub(super) struct EventEntry {
     pub(super) error: Option<String>,
     /// Not dispatched before.
     pub(super) due_at: Timestamp,
+    /// When it was dispatched, or dead-lettered.
+    pub(super) ended_at: Option<Timestamp>,
+    /// Whether its payload was emptied.
+    pub(super) is_expired: bool,
 }
 
 /// One run that an event starts.
@@ -99,6 +109,8 @@ pub(super) struct WorkflowEntry {
     pub(super) versions: Vec<VersionId>,
     /// Of the active version.
     pub(super) activations: Vec<Activation>,
+    /// Activation keys of any version that was live.
+    pub(super) known: BTreeSet<String>,
     /// Activation keys that an operator disabled: kept whatever is published.
     pub(super) disabled: BTreeSet<String>,
 }
@@ -116,8 +128,8 @@ pub(super) struct SignalKey {
 pub(super) struct SignalEntry {
     pub(super) data: Arc<Payload>,
     pub(super) recorded_at: Timestamp,
-    /// Whether a run recorded an outcome on it.
-    pub(super) spent: bool,
+    /// When a run recorded an outcome on it.
+    pub(super) spent_at: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone)]
@@ -225,11 +237,12 @@ impl State {
         if let Some(key) = entry.woken_by.take_if(|_| !is_open(&entry.run, &after))
             && let Some(signal) = self.signals.get_mut(&key)
         {
-            signal.spent = true;
+            signal.spent_at.get_or_insert(now);
         }
         entry.run = after.clone();
         if let Some(audit) = &commit.audit {
             let row = AuditRow {
+                scope: after.origin.scope.clone(),
                 at: now,
                 actor: audit.actor.clone(),
                 verb: audit.verb.clone(),

@@ -110,6 +110,36 @@ macro_rules! store_suite {
                     versions_are_listed_newest_first_without_their_plans
                     a_workflow_is_its_app_scope_and_key
                     a_key_of_the_wrong_length_is_refused
+                    an_activation_is_switched_off_and_on
+                    a_disabled_workflow_matches_nothing
+                }
+                retention {
+                    a_payload_expires_only_when_no_run_needs_a_person
+                    a_payload_is_kept_for_thirty_days
+                    keys_and_run_ids_outlive_payloads_and_runs
+                    old_events_that_are_held_hide_no_free_one
+                    a_dead_lettered_event_is_redriven
+                    an_expired_event_is_not_redriven
+                    a_policy_prunes_what_it_names_and_no_more
+                    a_tree_is_pruned_as_a_whole_or_not_at_all
+                    an_abandoned_effect_outlives_every_policy
+                    pruning_goes_on_where_it_stopped
+                    a_retry_and_a_prune_never_both_win
+                    only_spent_signals_are_pruned
+                    audit_rows_go_by_a_switch_of_their_own
+                    unmatched_payloads_are_emptied_on_request
+                }
+                deletion {
+                    a_scope_goes_with_all_it_has_and_nothing_else
+                    a_workflow_that_has_run_is_deleted
+                    a_delivery_to_a_deleted_workflow_fails_in_sight
+                    nothing_new_comes_into_what_is_being_deleted
+                    an_unexplained_effect_holds_a_deletion_up
+                    a_late_effect_is_named_and_may_be_forced
+                    a_deletion_waits_for_the_worker
+                    shared_runs_hold_a_workflow_but_no_scope
+                    what_is_not_there_is_not_deleted
+                    audit_rows_stay_with_ids_only
                 }
                 signals {
                     a_signal_wakes_exactly_the_runs_that_wait_for_it

@@ -3,6 +3,7 @@
 //! [`store_suite!`](crate::store_suite) expands to one test per rule, so that a failure names the rule. After each
 //! rule the harness checks what must hold always: see [`check_invariants`].
 
+pub mod deletion;
 pub mod dispatch;
 pub mod effects;
 pub mod events;
@@ -16,6 +17,7 @@ pub mod operator;
 pub mod plans;
 pub mod recovery;
 pub mod resume;
+pub mod retention;
 pub mod runs;
 pub mod signals;
 pub mod transactions;

@@ -28,7 +28,7 @@ async fn verb<F: StoreFactory>(world: &World<F>, run: RunId, input: RowInput) ->
 }
 
 /// A run in attention, since nobody can tell what became of its effect.
-async fn in_attention<F: StoreFactory>(world: &World<F>) -> RunId {
+pub(super) async fn in_attention<F: StoreFactory>(world: &World<F>) -> RunId {
     let mut drive = world.running(plan(vec![ambiguous("pay"), idempotent("b")])).await;
     let run = drive.run().id;
     world.answer(&mut drive, unknown()).await;

@@ -6,7 +6,7 @@ use serde_json::json;
 use surefoot_kernel_core::plan::Plan;
 use surefoot_kernel_core::{
     Activate, App, Event, OperatorStore as _, PlanStore as _, Publish, PublishError, RunState,
-    Scope, VersionId, WorkflowKey, payload,
+    Scope, SetActivation, VersionId, WorkflowKey, payload,
 };
 
 use super::world::{World, app, scope, succeeded};
@@ -236,4 +236,58 @@ pub async fn a_key_of_the_wrong_length_is_refused<F: StoreFactory>(world: &World
         let run = world.start(key).await;
         assert_eq!(world.row(run).await.origin.workflow.as_str(), key);
     }
+}
+
+fn switch(activation: Option<&str>, enabled: bool) -> SetActivation {
+    SetActivation {
+        app: app(),
+        scope: scope(),
+        workflow: WorkflowKey::from("flow"),
+        activation: activation.map(str::to_owned),
+        enabled,
+        actor: "bob".to_owned(),
+        reason: "the feed is wrong".to_owned(),
+    }
+}
+
+/// Covers behaviour 64.
+pub async fn an_activation_is_switched_off_and_on<F: StoreFactory>(world: &World<F>) {
+    let both = triggered(listening(), "high", "stock.high");
+    world.publish("flow", both.clone()).await;
+    let off = world.store.activation_set(switch(Some("low"), false)).await.unwrap();
+    assert_eq!(off.changed, ["low"]);
+    let row = world.store.audit_list(&app(), 1).await.unwrap().remove(0);
+    assert_eq!((row.verb.as_str(), row.actor.as_str(), row.scope), ("disable", "bob", scope()));
+    let again = world.store.activation_set(switch(Some("low"), false)).await.unwrap();
+    assert!(again.changed.is_empty());
+    assert_eq!(world.store.audit_list(&app(), 100).await.unwrap().len(), 2, "nothing, no row");
+    // A version without the trigger does not forget the switch.
+    world.publish("flow", plan(vec![pure("b")])).await;
+    world.publish("flow", both).await;
+    assert_eq!(world.emit(low()).await.matched, 0);
+    assert_eq!(world.emit(Event::new("stock.high", json!({}))).await.matched, 1);
+    let on = world.store.activation_set(switch(Some("low"), true)).await.unwrap();
+    assert_eq!(on.changed, ["low"]);
+    assert_eq!(world.emit(low()).await.matched, 1);
+    for unknown in [
+        switch(Some("nothing"), false),
+        SetActivation { workflow: WorkflowKey::from("none"), ..switch(None, false) },
+    ] {
+        let unknown = world.store.activation_set(unknown).await;
+        assert!(matches!(unknown, Err(PublishError::NotFound { .. })), "{unknown:?}");
+    }
+}
+
+/// Covers behaviour 68.
+pub async fn a_disabled_workflow_matches_nothing<F: StoreFactory>(world: &World<F>) {
+    world.publish("flow", triggered(listening(), "high", "stock.high")).await;
+    let off = world.store.activation_set(switch(None, false)).await.unwrap();
+    assert_eq!(off.changed, ["high", "low", "start"]);
+    for event in [low(), Event::new("stock.high", json!({})), Event::start("flow", json!({}))] {
+        assert_eq!(world.emit(event).await.matched, 0);
+    }
+    let row = world.store.workflow_list(&app(), None).await.unwrap().remove(0);
+    assert_eq!(row.active, Some(1), "its version is still there to be looked at, or run dry");
+    world.store.activation_set(switch(None, true)).await.unwrap();
+    assert_eq!(world.emit(low()).await.matched, 1);
 }

@@ -10,13 +10,14 @@ use serde_json::Value;
 use surefoot_kernel_core::payload::Payload;
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
-    Activate, App, AppHealth, AuditRow, BoxFuture, ClaimRequest, Commit, Committed, Dispatched,
-    EffectRow, Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Fence, FenceError,
-    LoadRequest, Micros, OperatorStore, Page, PlanStore, Publish, PublishError, Published, Receipt,
-    Recovered, RenewRequest, Renewed, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan,
-    Scope, SendSignal, SessionReport, SessionRow, SignalError, SignalRow, SignalSent, Stamp,
-    StoreError, Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId,
-    Work, WorkflowKey, WorkflowRow,
+    Activate, ActivationSet, App, AppHealth, AuditRow, BoxFuture, ClaimRequest, Commit, Committed,
+    Delete, Deleted, Dispatched, EffectRow, Emission, Emit, EmitError, EventFilter, EventRow,
+    EventStore, Expired, Fence, FenceError, LoadRequest, Micros, OperatorStore, Page, Place,
+    PlanStore, Prune, Pruned, Publish, PublishError, Published, Receipt, Recovered, Redrive,
+    Redriven, RenewRequest, Renewed, RetentionError, RetentionStore, Run, RunDetail, RunFilter,
+    RunId, RunRow, RunStore, Scan, Scope, SendSignal, SessionReport, SessionRow, SetActivation,
+    SignalError, SignalRow, SignalSent, Stamp, StoreError, Stored, StoredVersion, TakeOverRequest,
+    Timestamp, TxStore, TxWork, VersionId, Work, WorkflowKey, WorkflowRow,
 };
 use surefoot_testkit::suite::{
     StoreFactory, Tamper, Tampered, World, dispatch, events, fence, fidelity, journal, leases,
@@ -208,6 +209,10 @@ impl PlanStore for Wrong {
         self.inner.version_activate(activate).await
     }
 
+    async fn activation_set(&self, set: SetActivation) -> Result<ActivationSet, PublishError> {
+        self.inner.activation_set(set).await
+    }
+
     async fn version_load(&self, version: VersionId) -> Result<Option<StoredVersion>, StoreError> {
         self.inner.version_load(version).await
     }
@@ -274,6 +279,29 @@ impl OperatorStore for Wrong {
 
     async fn audit_list(&self, app: &App, limit: u32) -> Result<Vec<AuditRow>, StoreError> {
         self.inner.audit_list(app, limit).await
+    }
+}
+
+#[async_trait]
+impl RetentionStore for Wrong {
+    async fn event_expire(&self, app: &App, limit: u32) -> Result<Expired, StoreError> {
+        self.inner.event_expire(app, limit).await
+    }
+
+    async fn event_redrive(&self, redrive: Redrive) -> Result<Redriven, RetentionError> {
+        self.inner.event_redrive(redrive).await
+    }
+
+    async fn prune(&self, prune: Prune) -> Result<Pruned, StoreError> {
+        self.inner.prune(prune).await
+    }
+
+    async fn delete_begin(&self, delete: Delete) -> Result<(), RetentionError> {
+        self.inner.delete_begin(delete).await
+    }
+
+    async fn delete_pass(&self, place: Place, limit: u32) -> Result<Deleted, RetentionError> {
+        self.inner.delete_pass(place, limit).await
     }
 }
 

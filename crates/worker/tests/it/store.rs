@@ -262,6 +262,10 @@ impl PlanStore for TestStore {
     async fn version_activate(&self, activate: Activate) -> Result<Published, PublishError> {
         self.inner.version_activate(activate).await
     }
+    async fn activation_set(&self, set: SetActivation) -> Result<ActivationSet, PublishError> {
+        self.inner.activation_set(set).await
+    }
+
     async fn version_load(&self, version: VersionId) -> Result<Option<StoredVersion>, StoreError> {
         let mut stored = self.ask(Op::Version, self.inner.version_load(version)).await?;
         if let (Some(stored), Some(tamper)) =
@@ -285,6 +289,29 @@ impl PlanStore for TestStore {
         workflow: &WorkflowKey,
     ) -> Result<Vec<StoredVersion>, StoreError> {
         self.inner.version_list(app, scope, workflow).await
+    }
+}
+
+#[async_trait]
+impl RetentionStore for TestStore {
+    async fn event_expire(&self, app: &App, limit: u32) -> Result<Expired, StoreError> {
+        self.inner.event_expire(app, limit).await
+    }
+
+    async fn event_redrive(&self, redrive: Redrive) -> Result<Redriven, RetentionError> {
+        self.inner.event_redrive(redrive).await
+    }
+
+    async fn prune(&self, prune: Prune) -> Result<Pruned, StoreError> {
+        self.inner.prune(prune).await
+    }
+
+    async fn delete_begin(&self, delete: Delete) -> Result<(), RetentionError> {
+        self.inner.delete_begin(delete).await
+    }
+
+    async fn delete_pass(&self, place: Place, limit: u32) -> Result<Deleted, RetentionError> {
+        self.inner.delete_pass(place, limit).await
     }
 }
 

@@ -1,0 +1,2 @@
+-- retention/drop_deliveries
+DELETE FROM delivery WHERE event IN (SELECT value FROM json_each(?))

@@ -1,0 +1,2 @@
+-- retention/drop_runs
+DELETE FROM run WHERE no IN (SELECT value FROM json_each(?))

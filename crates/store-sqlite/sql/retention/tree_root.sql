@@ -1,0 +1,2 @@
+-- retention/tree_root
+SELECT no, app FROM run WHERE id = ?

@@ -1,0 +1,2 @@
+-- retention/undoom
+DELETE FROM doomed WHERE root = ?

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use surefoot_kernel_core::{Scan, StoreError, TxStore};
+use surefoot_kernel_core::{Micros, Scan, StoreError, TxStore};
 
 use super::Engine;
 use super::shift::{Phase, Shift};
@@ -11,6 +11,10 @@ use super::shift::{Phase, Shift};
 const SCAN_LIMIT: u32 = 1_000;
 /// Events of one question.
 const DISPATCH_LIMIT: u32 = 100;
+/// Events that one question may empty.
+const EXPIRE_LIMIT: u32 = 200;
+/// How often old payloads are looked for. How old they are is judged by the store's clock.
+const EXPIRE_EVERY: Micros = Micros::from_secs(3_600);
 
 /// What a pass did.
 #[derive(Debug, Clone, Copy, Default)]
@@ -65,7 +69,24 @@ impl<S: TxStore> Engine<S> {
         if self.list_footprints(shift).await? {
             shift.claim.notify_one();
         }
+        self.expire_all(shift).await?;
         Ok(all)
+    }
+
+    /// Empties the payloads of old events: at the first pass of a session, and every hour from then on.
+    async fn expire_all(&self, shift: &Shift) -> Result<(), StoreError> {
+        if !shift.expiry_is_due(EXPIRE_EVERY) {
+            return Ok(());
+        }
+        let (store, app) = (self.kernel.store(), self.kernel.app());
+        loop {
+            let pass = store.event_expire(app, EXPIRE_LIMIT).await?;
+            if !pass.more || pass.emptied == 0 || shift.phase() >= Phase::Draining {
+                break;
+            }
+        }
+        shift.has_expired();
+        Ok(())
     }
 
     async fn recover_once(&self) -> Result<Recovery, StoreError> {

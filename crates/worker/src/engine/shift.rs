@@ -9,7 +9,7 @@ use tokio::sync::{Notify, watch};
 
 use super::hold::Hold;
 use super::life::Life;
-use super::pace::Jitter;
+use super::pace::{Jitter, minus};
 
 /// How far a stop has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,6 +59,8 @@ pub(crate) struct Shift {
     nonce: AtomicU64,
     /// The next claim was asked for before, and nobody knows what came of it.
     is_claim_lost: AtomicBool,
+    /// When old payloads were last looked for, by monotonic time.
+    expired_at: Mutex<Option<Micros>>,
     holds: Mutex<Vec<Arc<Hold>>>,
     released: Notify,
 }
@@ -86,10 +88,21 @@ impl Shift {
             grace: Mutex::new(None),
             nonce: AtomicU64::new(1),
             is_claim_lost: AtomicBool::new(false),
+            expired_at: Mutex::default(),
             holds: Mutex::default(),
             released: Notify::new(),
             clock,
         }
+    }
+
+    /// Whether old payloads have not been looked for within so long.
+    pub(crate) fn expiry_is_due(&self, every: Micros) -> bool {
+        let last = *self.expired_at.lock().unwrap_or_else(PoisonError::into_inner);
+        last.is_none_or(|last| minus(self.now(), last) >= every)
+    }
+
+    pub(crate) fn has_expired(&self) {
+        *self.expired_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.now());
     }
 
     pub(crate) fn now(&self) -> Micros {

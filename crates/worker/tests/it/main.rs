@@ -22,6 +22,7 @@ mod leases;
 mod operators;
 mod poison;
 mod pool;
+mod retention;
 mod transactions;
 mod twice;
 mod waits;

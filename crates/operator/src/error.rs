@@ -1,7 +1,8 @@
 //! Why a use case did not do what was asked.
 
 use surefoot_kernel_core::{
-    App, Code, EmitError, PublishError, Rejection, RunId, RunState, SignalError, StoreError,
+    App, Code, EmitError, PublishError, Rejection, RetentionError, RunId, RunState, SignalError,
+    StoreError,
 };
 use surefoot_language::SchemaFinding;
 
@@ -114,6 +115,14 @@ pub enum OperatorError {
     /// The workflow was not published or activated.
     #[error(transparent)]
     Publish(#[from] PublishError),
+    /// The event was not redriven, or the place not deleted.
+    #[error(transparent)]
+    Retention(#[from] RetentionError),
+    /// A prune that names nothing.
+    #[error(
+        "say what is to be pruned: runs in which states, spent signals, unmatched events, or audit rows"
+    )]
+    NothingToPrune,
     /// The store's word.
     #[error("the store cannot be used")]
     Store(#[from] StoreError),
@@ -153,6 +162,7 @@ impl OperatorError {
             | Self::NotACode { .. }
             | Self::NoReason
             | Self::NoApp
+            | Self::NothingToPrune
             | Self::ManyApps { .. } => ErrorClass::Usage,
             Self::NotFound { .. }
             | Self::Refused(_)
@@ -163,8 +173,11 @@ impl OperatorError {
             Self::Store(error)
             | Self::Emit(EmitError::Store(error))
             | Self::Signal(SignalError::Store(error))
-            | Self::Publish(PublishError::Store(error)) => of_store(error),
-            Self::Emit(_) | Self::Signal(_) | Self::Publish(_) => ErrorClass::Refused,
+            | Self::Publish(PublishError::Store(error))
+            | Self::Retention(RetentionError::Store(error)) => of_store(error),
+            Self::Emit(_) | Self::Signal(_) | Self::Publish(_) | Self::Retention(_) => {
+                ErrorClass::Refused
+            }
         }
     }
 
@@ -175,6 +188,7 @@ impl OperatorError {
             Self::OutputInvalid { .. } => Some(Code::OUTPUT_INVALID),
             Self::OutputTooLarge { .. } => Some(Code::OUTPUT_TOO_LARGE),
             Self::Emit(error) => error.code(),
+            Self::Retention(error) => error.code(),
             Self::NotFound { .. }
             | Self::Conflict { .. }
             | Self::Busy { .. }
@@ -186,6 +200,7 @@ impl OperatorError {
             | Self::OutputPayload { .. }
             | Self::Unreadable { .. }
             | Self::NoApp
+            | Self::NothingToPrune
             | Self::ManyApps { .. }
             | Self::Signal(_)
             | Self::Publish(_)

@@ -12,9 +12,11 @@ mod error;
 mod health;
 mod operator;
 mod read;
+mod retain;
 mod store;
 mod verb;
 mod view;
+mod watch;
 
 pub use author::{ActivateVersion, EmitEvent, PublishSource, SendTo};
 pub use error::{ErrorClass, OperatorError};
@@ -22,11 +24,14 @@ pub use health::{
     CLOCK_SKEW_NOTED_FROM, EVENT_PENDING_RED_AFTER, RUN_DUE_RED_AFTER, UNSETTLED_RED_AFTER,
 };
 pub use operator::Operator;
+pub use retain::{DeletePlace, PrunePolicy, Switch};
 pub use store::Store;
 pub use verb::{Abandon, Cancel, Reconcile, Resolve, Retry};
 pub use view::{
-    ActivationView, AppHealthView, At, Done, EffectView, EffectsView, EmittedView, EventHealthView,
-    EventSummary, EventView, EventsView, HealthView, MissingModuleView, Outcome, PublishedView,
-    RunView, RunsView, ShowView, SignalSentView, SignalView, SignalsView, StepView, VerdictView,
-    VerdictsView, VersionView, VersionsView, WorkerHealthView, WorkflowView, WorkflowsView,
+    ActivationView, AppHealthView, At, AuditRowView, AuditView, DeletionView, Done, EffectView,
+    EffectsView, EmittedView, EventHealthView, EventSummary, EventView, EventsView, HealthView,
+    MissingModuleView, OpenEffectView, Outcome, PrunedView, PublishedView, RedrivenView, RunView,
+    RunsView, ShowView, SignalSentView, SignalView, SignalsView, StepView, SwitchedView,
+    VerdictView, VerdictsView, VersionView, VersionsView, WatchView, WatchedStep, WorkerHealthView,
+    WorkflowView, WorkflowsView,
 };

@@ -138,7 +138,7 @@ impl Operator {
     }
 
     /// Tries one page of failed runs again, each on the revision that it was listed with; whatever states the filter
-    /// names, only failed runs are looked at.
+    /// names, only failed runs are looked at; with a code, only those that failed with it.
     ///
     /// # Errors
     /// The store's. A run that is refused, or that moved meanwhile, has its reason in its verdict and holds up no
@@ -146,6 +146,7 @@ impl Operator {
     pub async fn retry_failed(
         &self,
         filter: RunFilter,
+        code: Option<&Code>,
         why: &str,
     ) -> Result<VerdictsView, OperatorError> {
         if why.trim().is_empty() {
@@ -153,7 +154,10 @@ impl Operator {
         }
         let page = self.runs(RunFilter { states: vec![RunState::Failed], ..filter }).await?;
         let mut verdicts = Vec::with_capacity(page.runs.len());
-        for RunView { id: run, revision: seen, state, .. } in page.runs {
+        let fits = |run: &RunView| {
+            code.is_none_or(|code| run.error.as_ref().is_some_and(|error| error.code == *code))
+        };
+        for RunView { id: run, revision: seen, state, .. } in page.runs.into_iter().filter(fits) {
             let verdict = match self.retry(Retry { run, seen, why: why.to_owned() }).await {
                 Ok(done) => VerdictView { run, state: done.run.state, refused: None },
                 Err(error) if error.class() == ErrorClass::Unavailable => return Err(error),
@@ -209,7 +213,7 @@ impl Operator {
             if facts.is_empty() {
                 return self.done(&row, &act, false).await;
             }
-            let commit = Commit::new(&row, &facts).audited(self.audit(&act));
+            let commit = Commit::new(&row, &facts).audited(self.audit_of(&act));
             match self.store.run_commit(commit).await {
                 Ok(committed) => return self.done(&committed.run, &act, true).await,
                 // With a revision, looking again says who was faster.
@@ -223,7 +227,7 @@ impl Operator {
         Err(OperatorError::Busy { run: act.run })
     }
 
-    fn audit(&self, act: &Act) -> Audit {
+    fn audit_of(&self, act: &Act) -> Audit {
         Audit {
             actor: self.actor.to_string(),
             verb: act.verb.to_owned(),

@@ -25,6 +25,7 @@ pub use effects::{EffectNote, EffectNotes, Repeat};
 pub use legal::LegalAction;
 pub use moving::{Reason, ReasonKind};
 pub use steps::{Iterations, Shown, StepState};
+pub(crate) use walk::branches_of;
 
 /// A worker session that reported within this span counts as live.
 pub const SESSION_LIVE_FOR: Micros = Micros::from_secs(60);

@@ -384,7 +384,7 @@ impl Walk<'_, '_> {
 }
 
 /// The branches of a control step; a loop has none.
-fn branches_of(node: &Step) -> Vec<(Branch, &[Step])> {
+pub(crate) fn branches_of(node: &Step) -> Vec<(Branch, &[Step])> {
     match &node.kind {
         StepKind::If { then, otherwise, .. } => {
             let otherwise = otherwise.as_deref().map(|steps| (Branch::Else, steps));

@@ -1,5 +1,7 @@
 //! The plan: a compiled and bound workflow, immutable, with a hash.
 
+mod diff;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -7,6 +9,8 @@ use serde_json::Value;
 
 use crate::expr::{Expr, Template};
 use crate::{Code, EffectClass, Micros};
+
+pub use diff::{ActionDiff, ActionUse, Change, OtherDiff, PlanDiff, StepDiff};
 
 /// The schema version that this build writes. Plans of every released version stay readable.
 pub const PLAN_SCHEMA: u32 = 1;

@@ -260,9 +260,9 @@ pub struct AppHealth {
     pub events_pending: u64,
     /// The oldest of them.
     pub oldest_pending_event: Option<Timestamp>,
-    /// Events that failed for good.
+    /// Events that failed for good and may still be redriven.
     pub events_dead_lettered: u64,
-    /// Events that nobody listens to.
+    /// Events that nobody listens to and that still have their payload.
     pub events_unmatched: u64,
 }
 

@@ -110,6 +110,8 @@ pub struct Prune {
     pub before: Timestamp,
     /// At most so many in this call; a tree counts by its runs.
     pub limit: u32,
+    /// Written with it, if it deletes anything.
+    pub audit: Option<Audit>,
 }
 
 /// What can be pruned.

@@ -93,6 +93,8 @@ pub struct EventView {
     pub recorded_at: At,
     /// Its runs.
     pub runs: Vec<RunId>,
+    /// Whether its payload was emptied.
+    pub expired: bool,
 }
 
 impl From<&EventRow> for EventView {
@@ -109,6 +111,7 @@ impl From<&EventRow> for EventView {
             occurred_at: At(row.occurred_at),
             recorded_at: At(row.recorded_at),
             runs: row.runs.clone(),
+            expired: row.is_expired,
         }
     }
 }

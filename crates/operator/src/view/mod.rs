@@ -2,6 +2,7 @@
 
 mod health;
 mod lists;
+mod retain;
 mod run;
 
 use std::fmt;
@@ -15,9 +16,13 @@ pub use lists::{
     SignalSentView, SignalView, SignalsView, VersionView, VersionsView, WorkflowView,
     WorkflowsView,
 };
+pub use retain::{
+    AuditRowView, AuditView, DeletionView, OpenEffectView, PrunedView, RedrivenView, SwitchedView,
+};
 pub(crate) use run::event_summary;
 pub use run::{
     Done, EventSummary, Outcome, RunView, RunsView, ShowView, StepView, VerdictView, VerdictsView,
+    WatchView, WatchedStep,
 };
 
 /// An instant: RFC 3339, UTC, microseconds.

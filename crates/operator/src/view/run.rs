@@ -192,7 +192,12 @@ pub(crate) fn event_summary(detail: &RunDetail) -> Option<EventSummary> {
         key: row.and_then(|row| row.dedupe_key.clone()),
         trigger: origin.trigger.clone(),
         occurred_at: At(origin.occurred_at),
-        payload: json!({ "data": trigger, "context": context }),
+        // The run has a copy of its own; what the event held is gone all the same.
+        payload: if row.is_some_and(|row| row.is_expired) {
+            json!("expired")
+        } else {
+            json!({ "data": trigger, "context": context })
+        },
     })
 }
 
@@ -253,4 +258,30 @@ pub struct VerdictView {
     pub state: RunState,
     /// Why the verb was refused, if it was.
     pub refused: Option<String>,
+}
+
+/// What became durable of a run since the last look.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct WatchView {
+    /// The run as it is now.
+    pub run: RunView,
+    /// In order.
+    pub steps: Vec<WatchedStep>,
+    /// Where the next look begins.
+    pub next: u64,
+}
+
+/// One thing that became durable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WatchedStep {
+    /// Store time.
+    pub at: At,
+    /// The step.
+    pub step: StepKey,
+    /// In words.
+    pub what: &'static str,
+    /// What is known of its effect, if it has one.
+    pub effect: Option<EffectState>,
+    /// What went wrong.
+    pub message: Option<String>,
 }

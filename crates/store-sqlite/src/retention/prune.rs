@@ -12,6 +12,7 @@ use super::tree::{AuditOf, begun, fell_all};
 use super::{clamp, held, length};
 use crate::error::Fault;
 use crate::event::emit::sixteen;
+use crate::run::write::{About, audit_write};
 use crate::sql;
 use crate::writer::{Cx, Lane, Op};
 
@@ -106,6 +107,11 @@ async fn carry(conn: &mut SqliteConnection, op: &Carry, cx: Cx) -> Result<Pruned
         Prunable::SpentSignals => drop_rows(conn, sql::RETENTION_PRUNE_SIGNALS, prune).await?,
         Prunable::Audit => drop_rows(conn, sql::RETENTION_PRUNE_AUDIT, prune).await?,
     };
+    if let (Some(audit), true) = (&prune.audit, deleted > 0) {
+        let scope = prune.scope.as_ref().map_or("", Scope::as_str);
+        let about = About { app: prune.app.as_str(), scope };
+        audit_write(conn, about, audit, (None, None), cx.now).await?;
+    }
     Ok(Pruned { deleted, more: more || (found.more && deleted > 0) })
 }
 

@@ -234,7 +234,7 @@ impl RetentionStore for MemoryStore {
     }
 
     async fn prune(&self, prune: Prune) -> Result<Pruned, StoreError> {
-        Ok(self.write(|state, _| state.prune(&prune)).await)
+        Ok(self.write(|state, now| state.prune(&prune, now)).await)
     }
 
     async fn delete_begin(&self, delete: Delete) -> Result<(), RetentionError> {

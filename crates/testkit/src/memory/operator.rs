@@ -150,7 +150,9 @@ impl State {
             .collect();
         let events: Vec<&EventEntry> =
             self.events.values().filter(|entry| entry.app == *app).collect();
-        let with = |status| events.iter().filter(|entry| entry.status == status).count() as u64;
+        let with = |status| {
+            events.iter().filter(|entry| entry.status == status && !entry.is_expired).count() as u64
+        };
         let pending = events.iter().filter(|entry| entry.is_pending());
         let unsettled = runs.iter().filter(|run| run.has_unsettled_effect());
         let in_state = |state| runs.iter().filter(|run| run.state() == state).count() as u64;

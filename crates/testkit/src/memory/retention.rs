@@ -89,7 +89,17 @@ impl State {
         Ok(redriven)
     }
 
-    pub(super) fn prune(&mut self, prune: &Prune) -> Pruned {
+    pub(super) fn prune(&mut self, prune: &Prune, now: Timestamp) -> Pruned {
+        let pruned = self.prune_what(prune);
+        if let (Some(audit), true) = (&prune.audit, pruned.deleted > 0) {
+            let scope = prune.scope.clone().unwrap_or_else(|| Scope::from(""));
+            let place = Place { app: prune.app.clone(), scope, workflow: None };
+            self.audit_at(&place, audit.clone(), now);
+        }
+        pruned
+    }
+
+    fn prune_what(&mut self, prune: &Prune) -> Pruned {
         match &prune.what {
             Prunable::Runs { states } => self.prune_runs(prune, states),
             Prunable::SpentSignals => {

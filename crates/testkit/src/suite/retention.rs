@@ -77,7 +77,7 @@ fn runs_in(states: &[RunState]) -> Prunable {
 async fn prune_once<F: StoreFactory>(world: &World<F>, what: Prunable) -> Pruned {
     world.pass_secs(1).await;
     let before = world.now().await;
-    let prune = Prune { app: app(), scope: None, what, before, limit: 100 };
+    let prune = Prune { app: app(), scope: None, what, before, limit: 100, audit: None };
     world.store.prune(prune).await.unwrap()
 }
 
@@ -197,6 +197,8 @@ pub async fn an_expired_event_is_not_redriven<F: StoreFactory>(world: &World<F>)
     assert!(matches!(refused, RetentionError::Expired { .. }), "{refused:?}");
     assert_eq!(refused.code().unwrap().as_str(), "EVENT_EXPIRED");
     assert_eq!(events(world).await[0].status, EventStatus::DeadLettered);
+    let health = world.store.app_health(&app()).await.unwrap();
+    assert_eq!(health.events_dead_lettered, 0, "nobody can do anything about it any more");
 }
 
 /// Only what ended in a named state, long enough ago, is pruned; audit rows and events stay.
@@ -212,6 +214,7 @@ pub async fn a_policy_prunes_what_it_names_and_no_more<F: StoreFactory>(world: &
         what: runs_in(RunState::ALL),
         before: surefoot_kernel_core::Timestamp::from_micros(1),
         limit: 100,
+        audit: None,
     };
     assert_eq!(world.store.prune(early.clone()).await.unwrap().deleted, 0);
     let before = world.now().await.plus(surefoot_kernel_core::Micros::from_secs(1));
@@ -277,7 +280,14 @@ pub async fn pruning_goes_on_where_it_stopped<F: StoreFactory>(world: &World<F>)
     }
     let before = world.now().await;
     let what = runs_in(&[RunState::Canceled]);
-    let prune = Prune { app: app(), scope: Some(scope()), what, before, limit: 2 };
+    let prune = Prune { app: app(), scope: Some(scope()), what, before, limit: 2, audit: None };
+    let audit = Audit {
+        actor: "bob".to_owned(),
+        verb: "prune".to_owned(),
+        reason: "older than the policy".to_owned(),
+        details: "{}".to_owned(),
+    };
+    let prune = Prune { audit: Some(audit), ..prune };
     let mut counts = Vec::new();
     loop {
         let pruned = world.store.prune(prune.clone()).await.unwrap();
@@ -292,6 +302,9 @@ pub async fn pruning_goes_on_where_it_stopped<F: StoreFactory>(world: &World<F>)
     }
     assert_eq!(counts.iter().sum::<u32>(), 5, "{counts:?}");
     assert!(counts.iter().all(|count| *count <= 2), "{counts:?}");
+    let audits = world.store.audit_list(&app(), 100).await.unwrap();
+    let written = audits.iter().filter(|row| row.verb == "prune" && row.scope == scope()).count();
+    assert_eq!(written, counts.iter().filter(|count| **count > 0).count());
 }
 
 /// A failed run that is retried while it is being pruned is one or the other, never half of each.
@@ -304,7 +317,7 @@ pub async fn a_retry_and_a_prune_never_both_win<F: StoreFactory>(world: &World<F
         let retry = world.decided(run, RowInput::Retry).await;
         let before = world.now().await.plus(surefoot_kernel_core::Micros::from_secs(1));
         let what = runs_in(&[RunState::Failed]);
-        let prune = Prune { app: app(), scope: None, what, before, limit: 10 };
+        let prune = Prune { app: app(), scope: None, what, before, limit: 10, audit: None };
         let (retried, pruned) =
             tokio::join!(world.store.run_commit(retry), world.other.prune(prune));
         let pruned = pruned.unwrap().deleted == 1;

@@ -1,0 +1,158 @@
+//! What ends.
+
+use serde::Serialize;
+use serde_json::Value;
+use surefoot_kernel_core::{
+    AuditRow, Deleted, EffectState, EventId, OpenEffectRow, Prunable, RunId, Scope, StepKey,
+    VersionId, WorkflowKey, payload,
+};
+
+use super::At;
+
+/// What became of a switch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SwitchedView {
+    /// Of which workflow.
+    pub workflow: WorkflowKey,
+    /// On or off.
+    pub enabled: bool,
+    /// The activations that changed; those that stood so already are left out.
+    pub changed: Vec<String>,
+}
+
+/// What became of a redriven event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RedrivenView {
+    /// Which.
+    pub event: EventId,
+    /// Runs that its dispatch will create.
+    pub deliveries: u32,
+    /// Workflows that are gone, whose deliveries were dropped.
+    pub dropped: Vec<WorkflowKey>,
+}
+
+/// What was pruned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct PrunedView {
+    /// Runs.
+    pub runs: u64,
+    /// Spent signals.
+    pub signals: u64,
+    /// Payloads of unmatched events.
+    pub events: u64,
+    /// Audit rows.
+    pub audit: u64,
+}
+
+impl PrunedView {
+    pub(crate) fn count(&mut self, what: &Prunable, deleted: u32) {
+        let counter = match what {
+            Prunable::Runs { .. } => &mut self.runs,
+            Prunable::SpentSignals => &mut self.signals,
+            Prunable::UnmatchedPayloads => &mut self.events,
+            Prunable::Audit => &mut self.audit,
+        };
+        *counter += u64::from(deleted);
+    }
+}
+
+/// How far a deletion has come.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct DeletionView {
+    /// Whether nothing is left.
+    pub done: bool,
+    /// Runs that were canceled, or asked to end.
+    pub canceled: u64,
+    /// Events.
+    pub events: u64,
+    /// Runs.
+    pub runs: u64,
+    /// Signals.
+    pub signals: u64,
+    /// Workflows.
+    pub workflows: u64,
+    /// Effects that hold it up, at most 100.
+    pub unexplained: Vec<OpenEffectView>,
+    /// Runs that are still on their way to their end.
+    pub ending: u64,
+}
+
+impl DeletionView {
+    pub(crate) fn add(&mut self, pass: &Deleted) {
+        self.canceled += u64::from(pass.canceled);
+        self.events += u64::from(pass.events);
+        self.runs += u64::from(pass.runs);
+        self.signals += u64::from(pass.signals);
+        self.workflows += u64::from(pass.workflows);
+        self.unexplained = pass.unexplained.iter().map(OpenEffectView::from).collect();
+        self.ending = pass.ending;
+        self.done = pass.done;
+    }
+
+    /// Whether it waits for a person or for a worker.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        !self.unexplained.is_empty() || self.ending > 0
+    }
+}
+
+/// An effect that nobody can explain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OpenEffectView {
+    /// The run.
+    pub run: RunId,
+    /// The step.
+    pub step: StepKey,
+    /// What is known.
+    pub state: EffectState,
+}
+
+impl From<&OpenEffectRow> for OpenEffectView {
+    fn from(row: &OpenEffectRow) -> Self {
+        Self { run: row.run, step: row.step.clone(), state: row.state }
+    }
+}
+
+/// Who did what.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AuditView {
+    /// Newest first.
+    pub audit: Vec<AuditRowView>,
+}
+
+/// One row of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AuditRowView {
+    /// Store time.
+    pub at: At,
+    /// Who.
+    pub actor: String,
+    /// What.
+    pub verb: String,
+    /// Why.
+    pub reason: String,
+    /// Where; empty for what concerns the whole app.
+    pub scope: Scope,
+    /// To which run.
+    pub run: Option<RunId>,
+    /// To which version.
+    pub version: Option<VersionId>,
+    /// What the verb was given.
+    pub details: Value,
+}
+
+impl From<AuditRow> for AuditRowView {
+    fn from(row: AuditRow) -> Self {
+        let details = payload::from_stored(&row.details);
+        Self {
+            at: At(row.at),
+            actor: row.actor,
+            verb: row.verb,
+            reason: row.reason,
+            scope: row.scope,
+            run: row.run,
+            version: row.version,
+            details: details.unwrap_or(Value::String(row.details)),
+        }
+    }
+}

@@ -56,7 +56,7 @@ pub use ports::{
     Prunable, Prune, Pruned, Publish, PublishError, Published, Recovered, Redrive, Redriven,
     RenewRequest, Renewed, RetentionError, RetentionStore, RunDetail, RunFilter, RunRow, RunStore,
     Scan, SendSignal, SessionReport, SessionRow, SetActivation, SignalError, SignalRow, SignalSent,
-    Source, StoreError, Stored, StoredVersion, TakeOverRequest, Trace, TxStore, TxWork,
+    Source, StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest, Trace, TxStore, TxWork,
     ValueResolver, WakeBus, Work, WorkflowRow,
 };
 pub use run::{

@@ -14,8 +14,8 @@ use surefoot_kernel_core::{
     PublishError, Published, Recovered, Redrive, Redriven, RenewRequest, Renewed, RetentionError,
     RetentionStore, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan, Scope, SendSignal,
     SessionReport, SessionRow, SetActivation, SignalError, SignalRow, SignalSent, Stamp,
-    StoreError, Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId,
-    WorkflowKey, WorkflowRow,
+    StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork,
+    VersionId, WorkflowKey, WorkflowRow,
 };
 
 use crate::error::is_transaction_conflict;
@@ -219,6 +219,10 @@ impl OperatorStore for SqliteStore {
             Box::pin(async move { operator::health::health(conn, &app, now).await })
         });
         health.await
+    }
+
+    async fn store_check(&self) -> Result<Vec<StoreFact>, StoreError> {
+        self.read(|conn| Box::pin(async move { operator::check::check(conn).await })).await
     }
 
     async fn audit_list(&self, app: &App, limit: u32) -> Result<Vec<AuditRow>, StoreError> {

@@ -64,6 +64,7 @@ methods! {
     SignalList = "signal_list" read,
     SessionList = "session_list" read,
     AppHealth = "app_health" read,
+    StoreCheck = "store_check" read,
     AuditList = "audit_list" read,
     EventExpire = "event_expire" write,
     EventRedrive = "event_redrive" write,

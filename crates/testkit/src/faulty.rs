@@ -12,8 +12,8 @@ use surefoot_kernel_core::{
     Prune, Pruned, Publish, PublishError, Published, Recovered, Redrive, Redriven, RenewRequest,
     Renewed, RetentionError, RetentionStore, Run, RunDetail, RunFilter, RunId, RunRow, RunStore,
     Scan, Scope, SendSignal, SessionReport, SessionRow, SetActivation, SignalError, SignalRow,
-    SignalSent, Stamp, StoreError, Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore,
-    TxWork, VersionId, Work, WorkflowKey, WorkflowRow,
+    SignalSent, Stamp, StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest, Timestamp,
+    TxStore, TxWork, VersionId, Work, WorkflowKey, WorkflowRow,
 };
 
 use crate::fault::{FaultPlan, Method};
@@ -186,6 +186,10 @@ impl<S: TxStore> OperatorStore for FaultyStore<S> {
 
     async fn app_health(&self, app: &App) -> Result<AppHealth, StoreError> {
         self.plan.through(Method::AppHealth, self.inner.app_health(app)).await
+    }
+
+    async fn store_check(&self) -> Result<Vec<StoreFact>, StoreError> {
+        self.plan.through(Method::StoreCheck, self.inner.store_check()).await
     }
 
     async fn audit_list(&self, app: &App, limit: u32) -> Result<Vec<AuditRow>, StoreError> {

@@ -2,24 +2,32 @@
 
 mod abandon;
 mod activate;
+mod audit;
 mod cancel;
 mod check;
+mod delete;
 #[cfg(feature = "demo")]
 mod demo;
+mod diff;
+mod doctor;
 mod effects;
 mod emit;
 mod events;
 mod explain;
 mod health;
+mod prune;
 mod publish;
 mod reconcile;
+mod redrive;
 mod resolve;
 mod retry;
 mod runs;
 mod show;
 mod signal;
 mod signals;
+mod switch;
 mod versions;
+mod watch;
 mod workflows;
 
 use clap::Subcommand;
@@ -56,6 +64,12 @@ pub(crate) enum Command {
     Publish(publish::PublishArgs),
     /// Make a published version live.
     Activate(activate::ActivateArgs),
+    /// Switch a workflow, or one of its activations, on.
+    Enable(switch::SwitchArgs),
+    /// Switch a workflow, or one of its activations, off; it stays off whatever is published.
+    Disable(switch::SwitchArgs),
+    /// What differs between two versions: steps, effects, classes.
+    Diff(diff::DiffArgs),
     /// List workflows.
     Workflows(workflows::WorkflowsArgs),
     /// List the versions of a workflow.
@@ -72,6 +86,8 @@ pub(crate) enum Command {
     Show(show::ShowArgs),
     /// Explain one run: why it does not move, what happened, what is safe to do.
     Explain(explain::ExplainArgs),
+    /// Follow one run to its end.
+    Watch(watch::WatchArgs),
     /// List effects that nobody can explain yet.
     Effects(effects::EffectsArgs),
     /// Say what became of an effect.
@@ -86,6 +102,16 @@ pub(crate) enum Command {
     Cancel(cancel::CancelArgs),
     /// List events, newest first.
     Events(events::EventsArgs),
+    /// Have the runs of a dead-lettered event created after all.
+    Redrive(redrive::RedriveArgs),
+    /// Delete old runs, signals or audit rows by a policy, in batches.
+    Prune(prune::PruneArgs),
+    /// Delete a workflow, or a whole scope: canceled first, then deleted in batches.
+    Delete(delete::DeleteArgs),
+    /// Who did what, newest first.
+    Audit(audit::AuditArgs),
+    /// Check the store's settings, clocks, and what workers offer.
+    Doctor(doctor::DoctorArgs),
     /// Health per application; exit code 1 when something is red.
     Health(health::HealthArgs),
 }
@@ -144,6 +170,15 @@ pub(crate) async fn run(built_in: &BuiltIn, arguments: Arguments) -> Result<Prin
         Command::Abandon(args) => abandon::run(&cx, args).await,
         Command::Cancel(args) => cancel::run(&cx, args).await,
         Command::Events(args) => events::run(&cx, args).await,
+        Command::Enable(args) => switch::run(&cx, args, true).await,
+        Command::Disable(args) => switch::run(&cx, args, false).await,
+        Command::Diff(args) => diff::run(&cx, &args).await,
+        Command::Watch(args) => watch::run(&cx, &args).await,
+        Command::Redrive(args) => redrive::run(&cx, args).await,
+        Command::Prune(args) => prune::run(&cx, args).await,
+        Command::Delete(args) => delete::run(&cx, args).await,
+        Command::Audit(args) => audit::run(&cx, &args).await,
+        Command::Doctor(args) => doctor::run(&cx, &args).await,
         Command::Health(args) => health::run(&cx, &args).await,
     }
 }

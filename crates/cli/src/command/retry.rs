@@ -1,6 +1,6 @@
 //! `retry`
 
-use surefoot_kernel_core::{RunFilter, RunId, WorkflowKey};
+use surefoot_kernel_core::{Code, RunFilter, RunId, WorkflowKey};
 use surefoot_operator::Retry;
 
 use super::{Context, Printed};
@@ -31,6 +31,9 @@ pub(crate) struct RetryArgs {
     /// With `--failed`: only of this workflow.
     #[arg(long, requires = "failed")]
     workflow: Option<String>,
+    /// With `--failed`: only those that failed with this code.
+    #[arg(long, requires = "failed")]
+    code: Option<String>,
     /// With `--failed`: only created since; an instant, or how long ago, like `2h`.
     #[arg(long, requires = "failed")]
     since: Option<String>,
@@ -61,6 +64,7 @@ async fn all(
     let app = cx.app(&operator).await?;
     let limit = args.part.limit;
     confirmation.obtain("retry", &format!("at most {limit} failed runs of {app} are retried"))?;
+    let code = args.code.map(Code::from);
     let filter = RunFilter {
         app: Some(app),
         scope: cx.named_scope(),
@@ -70,7 +74,7 @@ async fn all(
         cursor: args.part.cursor,
         ..RunFilter::default()
     };
-    let view = operator.retry_failed(filter, &args.verb.reason).await?;
+    let view = operator.retry_failed(filter, code.as_ref(), &args.verb.reason).await?;
     let printed = cx.print(&view, |page| {
         let mut table = Table::new(&["RUN", "STATE", "REFUSED"]);
         for row in &view.verdicts {

@@ -37,6 +37,9 @@ pub trait OperatorStore: Send + Sync {
     /// The numbers of one app at one moment.
     async fn app_health(&self, app: &App) -> Result<AppHealth, StoreError>;
 
+    /// The store's own settings and state: what `doctor` shows.
+    async fn store_check(&self) -> Result<Vec<StoreFact>, StoreError>;
+
     /// Audit rows, newest first.
     async fn audit_list(&self, app: &App, limit: u32) -> Result<Vec<AuditRow>, StoreError>;
 }
@@ -264,6 +267,19 @@ pub struct AppHealth {
     pub events_dead_lettered: u64,
     /// Events that nobody listens to and that still have their payload.
     pub events_unmatched: u64,
+}
+
+/// One thing about a store that is as it should be, or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreFact {
+    /// Of what.
+    pub name: &'static str,
+    /// Whether it is as it should be.
+    pub ok: bool,
+    /// What was found.
+    pub found: String,
+    /// What it should be, or what to do.
+    pub wanted: String,
 }
 
 /// Who did what.

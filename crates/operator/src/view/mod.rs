@@ -1,5 +1,6 @@
 //! What people and programs see. As JSON, these forms are part of the interface.
 
+mod doctor;
 mod health;
 mod lists;
 mod retain;
@@ -10,6 +11,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 use surefoot_kernel_core::{Micros, Timestamp};
 
+pub use doctor::{CheckView, DiffView, DoctorView};
 pub use health::{AppHealthView, EventHealthView, HealthView, MissingModuleView, WorkerHealthView};
 pub use lists::{
     ActivationView, EffectView, EffectsView, EmittedView, EventView, EventsView, PublishedView,

@@ -234,15 +234,16 @@ async fn failed_runs_are_retried_together_with_a_verdict_each() {
     let world = World::published().await;
     let run = world.failed().await;
     let filter = || RunFilter { app: Some(crate::world::app()), limit: 10, ..RunFilter::default() };
-    let blank = world.operator.retry_failed(filter(), " ").await.unwrap_err();
+    let blank = world.operator.retry_failed(filter(), None, " ").await.unwrap_err();
     unchanged(&blank, ErrorClass::Usage);
-    let verdicts = world.operator.retry_failed(filter(), "the cause is mended").await.unwrap();
+    let verdicts =
+        world.operator.retry_failed(filter(), None, "the cause is mended").await.unwrap();
     let listed: Vec<_> = verdicts.verdicts.iter().map(|it| (it.run, it.state)).collect();
     assert_eq!(listed, [(run, RunState::Queued)]);
     assert!(verdicts.verdicts[0].refused.is_none());
     assert_eq!(world.audit().await[0].2, "the cause is mended");
     // Nothing is failed any more.
-    let verdicts = world.operator.retry_failed(filter(), "again").await.unwrap();
+    let verdicts = world.operator.retry_failed(filter(), None, "again").await.unwrap();
     assert!(verdicts.verdicts.is_empty());
 
     // One that was given up with an effect that may have happened is refused, and says why.
@@ -251,7 +252,7 @@ async fn failed_runs_are_retried_together_with_a_verdict_each() {
     let seen = world.revision(run).await;
     let abandon = Abandon { run, seen, accept_unknown: true, why: "x".to_owned() };
     world.operator.abandon(abandon).await.unwrap();
-    let verdicts = world.operator.retry_failed(filter(), "again").await.unwrap();
+    let verdicts = world.operator.retry_failed(filter(), None, "again").await.unwrap();
     assert_eq!(verdicts.verdicts[0].state, RunState::Failed);
     assert!(verdicts.verdicts[0].refused.as_ref().unwrap().contains("`steps.1`"));
 }

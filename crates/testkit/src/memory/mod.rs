@@ -24,8 +24,8 @@ use surefoot_kernel_core::{
     PublishError, Published, Recovered, Redrive, Redriven, RenewRequest, Renewed, RetentionError,
     RetentionStore, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan, Scope, SendSignal,
     SessionReport, SessionRow, SetActivation, SignalError, SignalRow, SignalSent, Stamp,
-    StoreError, Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId,
-    Work, WorkflowKey, WorkflowRow,
+    StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork,
+    VersionId, Work, WorkflowKey, WorkflowRow,
 };
 
 pub use self::factory::MemoryFactory;
@@ -216,6 +216,11 @@ impl OperatorStore for MemoryStore {
 
     async fn app_health(&self, app: &App) -> Result<AppHealth, StoreError> {
         Ok(self.read().app_health(app, self.clock.now()))
+    }
+
+    async fn store_check(&self) -> Result<Vec<StoreFact>, StoreError> {
+        let (found, wanted) = ("memory".to_owned(), "it ends with its process".to_owned());
+        Ok(vec![StoreFact { name: "store", ok: true, found, wanted }])
     }
 
     async fn audit_list(&self, app: &App, limit: u32) -> Result<Vec<AuditRow>, StoreError> {

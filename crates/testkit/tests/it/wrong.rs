@@ -16,8 +16,8 @@ use surefoot_kernel_core::{
     PlanStore, Prune, Pruned, Publish, PublishError, Published, Receipt, Recovered, Redrive,
     Redriven, RenewRequest, Renewed, RetentionError, RetentionStore, Run, RunDetail, RunFilter,
     RunId, RunRow, RunStore, Scan, Scope, SendSignal, SessionReport, SessionRow, SetActivation,
-    SignalError, SignalRow, SignalSent, Stamp, StoreError, Stored, StoredVersion, TakeOverRequest,
-    Timestamp, TxStore, TxWork, VersionId, Work, WorkflowKey, WorkflowRow,
+    SignalError, SignalRow, SignalSent, Stamp, StoreError, StoreFact, Stored, StoredVersion,
+    TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, Work, WorkflowKey, WorkflowRow,
 };
 use surefoot_testkit::suite::{
     StoreFactory, Tamper, Tampered, World, dispatch, events, fence, fidelity, journal, leases,
@@ -275,6 +275,10 @@ impl OperatorStore for Wrong {
 
     async fn app_health(&self, app: &App) -> Result<AppHealth, StoreError> {
         self.inner.app_health(app).await
+    }
+
+    async fn store_check(&self) -> Result<Vec<StoreFact>, StoreError> {
+        self.inner.store_check().await
     }
 
     async fn audit_list(&self, app: &App, limit: u32) -> Result<Vec<AuditRow>, StoreError> {

@@ -341,6 +341,10 @@ impl OperatorStore for TestStore {
     async fn app_health(&self, app: &App) -> Result<AppHealth, StoreError> {
         self.inner.app_health(app).await
     }
+    async fn store_check(&self) -> Result<Vec<StoreFact>, StoreError> {
+        self.inner.store_check().await
+    }
+
     async fn audit_list(&self, app: &App, limit: u32) -> Result<Vec<AuditRow>, StoreError> {
         self.inner.audit_list(app, limit).await
     }

@@ -1,0 +1,63 @@
+//! `prune`
+
+use surefoot_kernel_core::{Micros, RunState};
+use surefoot_operator::{PrunePolicy, PrunedView};
+
+use super::{Context, Printed};
+use crate::args::Verb;
+use crate::error::CliError;
+use crate::page::to_stderr;
+
+/// Arguments of `prune`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PruneArgs {
+    /// Only what ended, was used or was written so long ago, like `90d`.
+    #[arg(long, value_name = "SPAN")]
+    older_than: Micros,
+    /// Runs in these states, separated by commas: `succeeded`, `failed`, `canceled`. Whole trees only, and none with
+    /// an effect that nobody can explain.
+    #[arg(long = "state", value_name = "STATE", value_delimiter = ',')]
+    states: Vec<RunState>,
+    /// Signals that a run has used. A later wait on such a signal waits for a new one.
+    #[arg(long)]
+    signals: bool,
+    /// The payloads of events that nobody listened to; their keys stay taken.
+    #[arg(long)]
+    unmatched: bool,
+    /// Audit rows.
+    #[arg(long)]
+    audit: bool,
+    #[command(flatten)]
+    verb: Verb,
+}
+
+pub(crate) async fn run(cx: &Context<'_>, args: PruneArgs) -> Result<Printed, CliError> {
+    let confirmation = args.verb.confirmation("prune")?;
+    if let Some(state) = args.states.iter().find(|state| !state.is_terminal()) {
+        return Err(CliError::Usage(format!("runs that are `{state}` have not ended: they stay")));
+    }
+    let operator = cx.operator().await?;
+    let app = cx.app(&operator).await?;
+    let place = cx.named_scope().map_or_else(|| app.to_string(), |scope| format!("{app}/{scope}"));
+    confirmation.obtain("prune", &format!("old rows of {place} are deleted for good"))?;
+    let policy = PrunePolicy {
+        app,
+        scope: cx.named_scope(),
+        older_than: args.older_than,
+        states: args.states,
+        spent_signals: args.signals,
+        unmatched_events: args.unmatched,
+        audit: args.audit,
+        why: args.verb.reason,
+    };
+    let tell = |view: &PrunedView| to_stderr(&format!("{}\n", words(view)));
+    let view = operator.prune(policy, tell).await?;
+    cx.print(&view, |page| page.line(format!("pruned: {}", words(&view))))
+}
+
+fn words(view: &PrunedView) -> String {
+    format!(
+        "{} runs, {} signals, {} payloads, {} audit rows",
+        view.runs, view.signals, view.events, view.audit
+    )
+}

@@ -1,0 +1,73 @@
+//! `watch`
+
+use surefoot_kernel_core::{Micros, RunState};
+use surefoot_operator::{RunView, WatchedStep};
+
+use super::{Context, OneRun, Printed};
+use crate::Exit;
+use crate::error::CliError;
+use crate::page::{clean, to_stdout};
+use crate::render::at;
+
+/// Arguments of `watch`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct WatchArgs {
+    #[command(flatten)]
+    of: OneRun,
+    /// How often the store is asked.
+    #[arg(long, value_name = "SPAN", default_value = "500ms")]
+    every: Micros,
+}
+
+/// Follows a run until it has ended, or needs a person. With `--json`, a line for each step, and the run as the last
+/// one.
+pub(crate) async fn run(cx: &Context<'_>, args: &WatchArgs) -> Result<Printed, CliError> {
+    let operator = cx.operator().await?;
+    let mut after = 0;
+    loop {
+        let view = operator.watch(args.of.run, after).await?;
+        for step in &view.steps {
+            to_stdout(&line(cx, step)?).map_err(CliError::Output)?;
+        }
+        after = view.next;
+        if is_over(view.run.state) {
+            return end(cx, &view.run);
+        }
+        tokio::time::sleep(args.every.into()).await;
+    }
+}
+
+/// Whether nothing more happens by itself.
+fn is_over(state: RunState) -> bool {
+    match state {
+        RunState::Succeeded | RunState::Failed | RunState::Canceled | RunState::NeedsAttention => {
+            true
+        }
+        RunState::Queued | RunState::Running | RunState::Waiting => false,
+    }
+}
+
+fn line(cx: &Context<'_>, step: &WatchedStep) -> Result<String, CliError> {
+    if cx.is_json() {
+        return json(step);
+    }
+    let said = step.message.as_ref().map_or_else(String::new, |said| format!(": {said}"));
+    Ok(clean(&format!("{}  {}  {}{said}", at(step.at), step.step, step.what)) + "\n")
+}
+
+fn end(cx: &Context<'_>, run: &RunView) -> Result<Printed, CliError> {
+    let exit = if run.state == RunState::Succeeded { Exit::Done } else { Exit::Finding };
+    let text = if cx.is_json() {
+        json(run)?
+    } else {
+        let why = run.error.as_ref();
+        let why = why.map_or_else(String::new, |it| format!(", {}: {}", it.code, it.message));
+        clean(&format!("run {}: {}{why}", run.id, run.state)) + "\n"
+    };
+    Ok(Printed { text, exit })
+}
+
+fn json(view: &impl serde::Serialize) -> Result<String, CliError> {
+    let text = serde_json::to_string(view).map_err(|error| CliError::Output(error.into()))?;
+    Ok(text + "\n")
+}

@@ -1,0 +1,97 @@
+//! What `doctor` looks at: the store's own settings, clocks, and whether workers cover what runs need.
+
+use surefoot_kernel_core::plan::Plan;
+use surefoot_kernel_core::{App, Scope, StoredVersion, Timestamp, VersionId, WorkflowKey, payload};
+
+use crate::view::{CheckView, DiffView, DoctorView, millis};
+use crate::{CLOCK_SKEW_NOTED_FROM, Operator, OperatorError};
+
+/// A stored version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WhichVersion {
+    /// By its id.
+    Id(VersionId),
+    /// By its number in a workflow.
+    Revision {
+        /// Whose.
+        app: App,
+        /// Where.
+        scope: Scope,
+        /// Which workflow.
+        workflow: WorkflowKey,
+        /// From 1.
+        revision: u64,
+    },
+}
+
+impl Operator {
+    /// Checks the store's settings, this machine's clock against the store's, and for each app whether live workers
+    /// offer what its open runs need.
+    ///
+    /// # Errors
+    /// The store's: then it cannot be reached.
+    pub async fn doctor(&self, wall: Timestamp) -> Result<DoctorView, OperatorError> {
+        let mut checks: Vec<CheckView> =
+            self.store.store_check().await?.into_iter().map(CheckView::from).collect();
+        let skew = wall.micros().saturating_sub(self.store.store_now().await?.micros()) / 1_000;
+        checks.push(CheckView {
+            name: "clock".to_owned(),
+            ok: skew.abs() < millis(CLOCK_SKEW_NOTED_FROM),
+            found: format!("this machine is {skew} ms ahead of the store"),
+            help: Some("leases and deadlines go by the store's clock alone".to_owned()),
+        });
+        for app in self.health(None, None).await?.apps {
+            let lacking = app.missing_modules.iter().map(|it| it.lacks.join(", "));
+            let lacking: Vec<String> = lacking.collect();
+            let is_covered = lacking.is_empty();
+            checks.push(CheckView {
+                name: format!("modules of {}", app.app),
+                ok: is_covered,
+                found: if is_covered {
+                    "live workers offer what open runs need".to_owned()
+                } else {
+                    format!("no live worker offers {}", lacking.join("; "))
+                },
+                help: (!is_covered)
+                    .then(|| "start a worker with that module, or abandon the runs".to_owned()),
+            });
+        }
+        Ok(DoctorView { ok: checks.iter().all(|check| check.ok), checks })
+    }
+
+    /// What differs between two stored versions, which may be of different workflows.
+    ///
+    /// # Errors
+    /// [`OperatorError::NotFound`]; [`OperatorError::Unreadable`] for a plan of another build.
+    pub async fn diff(
+        &self,
+        before: WhichVersion,
+        after: WhichVersion,
+    ) -> Result<DiffView, OperatorError> {
+        let (before, old) = self.plan_of(before).await?;
+        let (after, new) = self.plan_of(after).await?;
+        let diff = surefoot_kernel_core::plan::PlanDiff::of(&old, &new);
+        Ok(DiffView { before: before.version, after: after.version, diff })
+    }
+
+    async fn plan_of(&self, which: WhichVersion) -> Result<(StoredVersion, Plan), OperatorError> {
+        let id = match which {
+            WhichVersion::Id(id) => id,
+            WhichVersion::Revision { app, scope, workflow, revision } => {
+                let versions = self.store.version_list(&app, &scope, &workflow).await?;
+                let version = versions.into_iter().find(|version| version.revision == revision);
+                let what =
+                    || format!("version {revision} of workflow `{workflow}` in {app}/{scope}");
+                version.ok_or_else(|| OperatorError::not_found(what()))?.version
+            }
+        };
+        let stored = self.store.version_load(id).await?;
+        let stored = stored.ok_or_else(|| OperatorError::not_found(format!("version {id}")))?;
+        let plan =
+            payload::from_stored(&stored.plan).map_err(|error| OperatorError::Unreadable {
+                what: format!("the plan of version {id}"),
+                why: error.to_string(),
+            })?;
+        Ok((stored, plan))
+    }
+}

@@ -8,4 +8,5 @@ mod authoring;
 mod demo;
 mod looking;
 mod refusals;
+mod retaining;
 mod shell;

@@ -234,6 +234,9 @@ async fn failed_runs_are_retried_together_with_a_verdict_each() {
     let world = World::published().await;
     let run = world.failed().await;
     let filter = || RunFilter { app: Some(crate::world::app()), limit: 10, ..RunFilter::default() };
+    let other = Code::from("NOT_THIS_ONE");
+    let none = world.operator.retry_failed(filter(), Some(&other), "mended").await.unwrap();
+    assert!(none.verdicts.is_empty());
     let blank = world.operator.retry_failed(filter(), None, " ").await.unwrap_err();
     unchanged(&blank, ErrorClass::Usage);
     let verdicts =

@@ -200,9 +200,14 @@ pub(crate) async fn find(
             query.bind(workflow).bind(mark.cursor).bind(limit).fetch_all(conn).await?
         }
         Phase::Runs => {
-            let query = sqlx::query(sql::RETENTION_PLACE_ROOTS).bind(app).bind(scope);
-            let query = query.bind(workflow).bind(held(mark.delete.force)?).bind(limit);
-            let rows = query.fetch_all(conn).await?;
+            // What was begun is ended first.
+            let query = sqlx::query(sql::RETENTION_PLACE_DOOMED).bind(app).bind(scope);
+            let mut rows = query.bind(workflow).bind(limit).fetch_all(&mut *conn).await?;
+            if rows.is_empty() {
+                let query = sqlx::query(sql::RETENTION_PLACE_ROOTS).bind(app).bind(scope);
+                let query = query.bind(workflow).bind(held(mark.delete.force)?).bind(limit);
+                rows = query.fetch_all(conn).await?;
+            }
             for row in &rows {
                 roots.push(RunId::from_bytes(sixteen(row, "id")?));
             }

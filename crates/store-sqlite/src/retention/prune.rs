@@ -40,6 +40,9 @@ async fn find_roots(
     let limit = clamp(prune.limit);
     // What was begun is ended first, whatever the policy says now.
     let mut roots = begun(conn, prune.app.as_str(), limit).await?;
+    if !roots.is_empty() {
+        return Ok(Found { roots, more: true, ..Found::default() });
+    }
     let states: BTreeSet<RunState> =
         states.iter().copied().filter(|state| state.is_terminal()).collect();
     let mut more = false;

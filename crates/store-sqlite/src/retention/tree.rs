@@ -53,8 +53,7 @@ pub(super) async fn fell(
     let query = sqlx::query(sql::RETENTION_TREE_ROOT).bind(id.clone());
     let Some(row) = query.fetch_optional(&mut *conn).await? else { return Ok(Felled::Not) };
     let (no, app): (i64, String) = (row.try_get("no")?, row.try_get("app")?);
-    let query = sqlx::query(sql::RETENTION_TREE_HELD).bind(id.clone()).bind(held(force)?);
-    if query.fetch_optional(&mut *conn).await?.is_some() {
+    if is_held(conn, &id, force).await? {
         return Ok(Felled::Not);
     }
     let mut gone = 0;
@@ -74,6 +73,17 @@ pub(super) async fn fell(
     gone += drop_runs(conn, &[no], audit).await?;
     sqlx::query(sql::RETENTION_UNDOOM).bind(id).execute(conn).await?;
     Ok(Felled::Whole(gone))
+}
+
+/// Whether something holds a tree back. Once its deletion has begun nothing in it moves: it is not looked at again,
+/// however large it is.
+async fn is_held(conn: &mut SqliteConnection, id: &[u8], force: Force) -> Result<bool, Fault> {
+    let doomed = sqlx::query(sql::RETENTION_TREE_DOOMED).bind(id);
+    if doomed.fetch_optional(&mut *conn).await?.is_some() {
+        return Ok(false);
+    }
+    let query = sqlx::query(sql::RETENTION_TREE_HELD).bind(id).bind(held(force)?);
+    Ok(query.fetch_optional(conn).await?.is_some())
 }
 
 /// Deletes runs and all that hangs on them.

@@ -6,6 +6,7 @@ mod cancel;
 mod contention;
 mod group;
 mod lists;
+mod retention;
 mod schema;
 mod statements;
 mod suite;

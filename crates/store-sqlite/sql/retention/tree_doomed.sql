@@ -1,0 +1,2 @@
+-- retention/tree_doomed
+SELECT root FROM doomed WHERE root = ?

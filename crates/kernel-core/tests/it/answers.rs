@@ -138,6 +138,11 @@ fn a_provider_that_does_not_know_the_key_is_asked_until_it_should_and_then_a_per
     }
     assert_eq!(drive.now, since.plus(Micros::from_secs(600)));
     assert_eq!(drive.failure().code, Code::EFFECT_OUTCOME_UNKNOWN);
+    assert_eq!(
+        drive.failure().message,
+        "nobody can tell whether the effect of `steps.0` happened: the provider did not know the effect key 600 s \
+         after the call"
+    );
     assert!(asked > 10, "asked only {asked} times");
 }
 

@@ -251,6 +251,18 @@ fn inputs_are_checked_before_any_step() {
         assert_eq!(drive.failure().code, Code::INPUT_INVALID, "{data}");
         assert_eq!(drive.failure().details, Some(json!({ "pointer": pointer })), "{data}");
     }
+    for (odd, is) in [
+        (json!(null), "null"),
+        (json!(true), "a bool"),
+        (json!(1), "a number"),
+        (json!([]), "a list"),
+        (json!({}), "an object"),
+    ] {
+        let why = inputs(text(true), json!({ "a/b": odd })).failure().message.clone();
+        assert_eq!(why, format!("input `a/b` must be text, it is {is}"));
+    }
+    let why = inputs(with_inputs(InputType::Bool, true, None), json!({ "a/b": "x" }));
+    assert!(why.failure().message.ends_with("it is a text"), "{why:?}");
     let seen = |plan, data| match inputs(plan, data).run().phase.clone() {
         Phase::Succeeded { result, .. } => result,
         other => panic!("{other:?}"),

@@ -391,25 +391,26 @@ fn events_and_signals() {
         "events --status unmatched --json",
         0,
         expect![[r#"
-        {
-          "events": [
             {
-              "id": "evt_00000000000000000000000000000000",
-              "scope": "berlin",
-              "type": "inventory.unheard",
-              "key": null,
-              "status": "unmatched",
-              "matched": 0,
-              "attempts": 0,
-              "error": null,
-              "occurred_at": "0000-00-00T00:00:00.000000Z",
-              "recorded_at": "0000-00-00T00:00:00.000000Z",
-              "runs": []
+              "events": [
+                {
+                  "id": "evt_00000000000000000000000000000000",
+                  "scope": "berlin",
+                  "type": "inventory.unheard",
+                  "key": null,
+                  "status": "unmatched",
+                  "matched": 0,
+                  "attempts": 0,
+                  "error": null,
+                  "occurred_at": "0000-00-00T00:00:00.000000Z",
+                  "recorded_at": "0000-00-00T00:00:00.000000Z",
+                  "runs": [],
+                  "expired": false
+                }
+              ],
+              "next": null
             }
-          ],
-          "next": null
-        }
-    "#]],
+        "#]],
     );
     prints(
         &shell,

@@ -3,7 +3,8 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 use surefoot_kernel_core::{
-    App, EventFilter, Micros, RunFilter, RunId, RunState, Scope, Signal, WorkflowKey,
+    App, EventFilter, Micros, RetentionStore as _, RunFilter, RunId, RunState, Scope, Signal,
+    WorkflowKey,
 };
 use surefoot_operator::{ErrorClass, EventsView, OperatorError, SendTo};
 
@@ -293,4 +294,22 @@ async fn every_view_is_an_object_with_text_ids() {
     assert_eq!(shown["id"], Value::String(run.to_string()));
     assert_eq!(shown["event"]["payload"]["data"], json!({ "item": "bolt" }));
     assert_eq!(shown["budget"], json!([]));
+}
+
+/// Covers behaviours 84, 186.
+#[tokio::test]
+async fn an_expired_payload_is_shown_as_expired_and_the_cause_stays() {
+    let world = World::published().await;
+    let run = world.failed().await;
+    let before = world.operator.show(run).await.unwrap();
+    assert_eq!(before.event.as_ref().unwrap().payload["data"]["item"], "bolt");
+    world.store.clock().advance(Micros::from_secs(31 * 86_400));
+    assert_eq!(world.store.event_expire(&app(), 10).await.unwrap().emptied, 1);
+    let after = world.operator.show(run).await.unwrap();
+    let event = after.event.unwrap();
+    assert_eq!(event.payload, serde_json::json!("expired"));
+    assert_eq!(event.key, before.event.unwrap().key);
+    assert_eq!(after.inputs, before.inputs, "the run has a copy of its own");
+    let events = world.operator.events(EventFilter { limit: 9, ..EventFilter::default() }).await;
+    assert!(events.unwrap().events[0].expired);
 }

@@ -23,7 +23,7 @@ pub(crate) const DIES: &str = "SUREFOOT_TEST_DIES";
 type Store = FaultyStore<SqliteStore>;
 
 /// Says what was acknowledged, to a parent that reads on after the kill.
-fn say(line: &str) {
+pub(crate) fn say(line: &str) {
     let mut out = std::io::stdout().lock();
     // A parent that is gone needs no answer.
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
@@ -34,6 +34,9 @@ fn say(line: &str) {
 async fn child() {
     let Ok(role) = std::env::var(ROLE) else { return };
     let place = Place::new(std::env::var(FOLDER).unwrap());
+    if role == "retire" {
+        return crate::retire::retire(&place).await;
+    }
     let options = SqliteOptions::new(place.store()).readers(2);
     let store = SqliteStore::open_with(options).await.unwrap();
     let faults = FaultPlan::new();

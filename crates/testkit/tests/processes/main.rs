@@ -12,3 +12,4 @@ mod file;
 mod kills;
 mod parent;
 mod pauses;
+mod retire;

@@ -1,5 +1,7 @@
 //! Switches, redrives, prunes, deletions: nothing happens without a yes, and the result is printed.
 
+use std::process::Stdio;
+
 use serde_json::Value;
 
 use crate::shell::Shell;
@@ -105,11 +107,33 @@ fn watch_prints_each_step_once_and_ends_with_the_run() {
     assert!(!steps.is_empty());
     assert!(steps.iter().all(|step| step["step"].is_string() && step["at"].is_string()));
     let people = shell.run(&format!("watch {run}"));
-    assert!(
-        people.out.ends_with("failed, PROVIDER_DOWN: the provider does not answer\n")
-            || people.out.contains(": failed, "),
-        "{people:?}"
-    );
+    let last = format!("run {run}: failed, NO_ADDRESS: the supplier has no address\n");
+    assert!(people.out.ends_with(&last), "{people:?}");
+}
+
+#[test]
+fn watch_follows_a_run_that_is_still_alive() {
+    let shell = Shell::published();
+    let run = shell.emitted().to_string();
+    let mut watch = shell.command(&["watch", &run, "--every", "20ms"]);
+    let watch = watch.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let canceled = shell.run(&format!("cancel {run} --reason late --yes"));
+    assert_eq!(canceled.code, 0, "{canceled:?}");
+    let ended = watch.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(1));
+    assert_eq!(String::from_utf8(ended.stdout).unwrap(), format!("run {run}: canceled\n"));
+}
+
+#[test]
+fn failed_runs_are_retried_by_their_code() {
+    let shell = Shell::published();
+    let run = shell.failed();
+    let none = shell.json("retry --failed --code OTHER --reason mended --yes");
+    assert!(none["verdicts"].as_array().unwrap().is_empty());
+    assert_eq!(shell.state(run), "failed");
+    let done = shell.json("retry --failed --code NO_ADDRESS --reason mended --yes");
+    assert_eq!(done["verdicts"][0]["run"], run.to_string());
+    assert_eq!(shell.state(run), "queued");
 }
 
 #[test]

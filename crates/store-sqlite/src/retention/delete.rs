@@ -345,9 +345,16 @@ async fn drop_rest(
     cx: Cx,
 ) -> Result<Deleted, RetentionError> {
     let place = &mark.delete.place;
-    let left = roots(conn, sql::RETENTION_PLACE_LEFT, place).await?;
-    if !left.is_empty() {
-        return Err(RetentionError::Shared { roots: left });
+    if place.workflow.is_some() {
+        let roots = roots(conn, sql::RETENTION_PLACE_SHARED, place).await?;
+        if !roots.is_empty() {
+            return Err(RetentionError::Shared { roots });
+        }
+    }
+    if !roots(conn, sql::RETENTION_PLACE_LEFT, place).await?.is_empty() {
+        // A run that was made from a version meanwhile, not by an event: back to the beginning.
+        advance(conn, mark, Phase::Cancel, mark.cursor).await?;
+        return Ok(Deleted::default());
     }
     Ok(drop_workflows(conn, mark, limit, cx).await?)
 }

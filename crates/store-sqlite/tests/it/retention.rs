@@ -88,7 +88,7 @@ async fn fails_cleanly<T>(
             }
         }
     }
-    panic!("it fails for ever");
+    unreachable!("it fails for ever")
 }
 
 async fn end(world: &World, run: &Run) {
@@ -164,9 +164,9 @@ async fn a_scope_deletion_that_fails_anywhere_leaves_the_old_state_and_no_row_be
     let place = Place { app: app(), scope: scope(), workflow: None };
     let (actor, reason) = ("bob".to_owned(), "they left".to_owned());
     let delete = Delete { place: place.clone(), force: Force::No, actor, reason };
-    let of_store = |error: RetentionError| match error {
-        RetentionError::Store(error) => error,
-        other => panic!("{other:?}"),
+    let of_store = |error: RetentionError| {
+        let RetentionError::Store(error) = error else { unreachable!("{error:?}") };
+        error
     };
     let (failures, ()) = fails_cleanly(&world, async |store| {
         store.delete_begin(delete.clone()).await.map_err(of_store)

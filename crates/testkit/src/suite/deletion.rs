@@ -36,7 +36,7 @@ async fn go_on<F: StoreFactory>(world: &World<F>, workflow: Option<&str>) -> Del
             return pass;
         }
     }
-    panic!("the deletion comes to no end");
+    unreachable!("the deletion comes to no end")
 }
 
 async fn delete_all<F: StoreFactory>(world: &World<F>, workflow: Option<&str>) {

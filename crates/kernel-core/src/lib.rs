@@ -51,10 +51,10 @@ pub use ports::{
     Activate, Activation, AppHealth, Audit, AuditRow, BoxFuture, ClaimRequest, Clock, Commit,
     Committed, Dispatched, Eager, EffectRow, Emission, Emit, EmitError, EventFilter, EventRow,
     EventStatus, EventStore, Fence, FenceError, Ids, JournalEntry, JournalText, LoadRequest,
-    OperatorStore, Page, PlanStore, Publish, PublishError, Published, Recovered, RenewRequest,
-    Renewed, RunDetail, RunFilter, RunRow, RunStore, Scan, SendSignal, SessionReport, SessionRow,
-    SignalError, SignalRow, SignalSent, Source, StoreError, Stored, StoredVersion, TakeOverRequest,
-    Trace, TxStore, TxWork, ValueResolver, WakeBus, Work, WorkflowRow,
+    OperatorStore, Page, PassTime, PlanStore, Publish, PublishError, Published, Recovered,
+    RenewRequest, Renewed, RunDetail, RunFilter, RunRow, RunStore, Scan, SendSignal, SessionReport,
+    SessionRow, SignalError, SignalRow, SignalSent, Source, StoreError, Stored, StoredVersion,
+    TakeOverRequest, Trace, TxStore, TxWork, ValueResolver, WakeBus, Work, WorkflowRow,
 };
 pub use run::{
     Attention, CancelRequest, Failure, Fenced, Lease, Mode, OpenEffect, Origin, Parent, Phase,

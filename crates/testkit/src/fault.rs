@@ -1,6 +1,7 @@
 //! Which calls of a store go wrong, and how.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::future::Future;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -103,6 +104,7 @@ struct Script {
     faults: BTreeMap<(Method, u64), Fault>,
     every: BTreeMap<Method, Fault>,
     stops: BTreeMap<u64, Stop>,
+    commit_stop: Option<CommitStop>,
     away: Range<u64>,
     calls: Vec<Method>,
     counts: BTreeMap<Method, u64>,
@@ -139,6 +141,23 @@ impl FaultPlan {
         let stop = Stop::new(when);
         self.script().stops.insert(nth, stop.clone());
         stop
+    }
+
+    /// Stops the first commit, alone or of a transaction, of which this is true, until the test lets it go on. There is
+    /// one such stop at a time; a later one replaces it.
+    pub fn stop_at_commit(
+        &self,
+        is_it: impl Fn(&Commit) -> bool + Send + Sync + 'static,
+        when: When,
+    ) -> Stop {
+        let stop = Stop::new(when);
+        self.script().commit_stop = Some(CommitStop { is_it: Box::new(is_it), stop: stop.clone() });
+        stop
+    }
+
+    pub(crate) fn stop_of(&self, commit: &Commit) -> Option<Stop> {
+        let stop = self.script().commit_stop.take_if(|stop| (stop.is_it)(commit));
+        stop.map(|stop| stop.stop)
     }
 
     /// Has the next calls, whatever they are, find no store.
@@ -275,6 +294,18 @@ impl FaultPlan {
     }
 }
 
+/// A stop at a commit of a kind.
+struct CommitStop {
+    is_it: Box<dyn Fn(&Commit) -> bool + Send + Sync>,
+    stop: Stop,
+}
+
+impl fmt::Debug for CommitStop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.stop.fmt(f)
+    }
+}
+
 /// On which side of a call it stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
@@ -307,6 +338,16 @@ impl Stop {
     /// Lets the call go on as if nothing had been, or with a fault. After the call, any fault is only in the answer.
     pub fn go_on(&self, fault: Option<Fault>) {
         self.end.send_replace(Some(fault));
+    }
+
+    /// Stops on this side, and fails if the test says so.
+    pub(crate) async fn on(
+        stop: Option<&Self>,
+        when: When,
+        method: Method,
+    ) -> Result<(), StoreError> {
+        let Some(stop) = stop.filter(|stop| stop.when == when) else { return Ok(()) };
+        stop.wait().await.map_or(Ok(()), |fault| Err(error(fault, method)))
     }
 
     async fn wait(&self) -> Option<Fault> {

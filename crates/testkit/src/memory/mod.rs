@@ -18,12 +18,12 @@ use async_trait::async_trait;
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
     Activate, App, AppHealth, AuditRow, ClaimRequest, Commit, Committed, Dispatched, EffectRow,
-    Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Fence, LoadRequest,
-    OperatorStore, Page, PlanStore, Publish, PublishError, Published, Recovered, RenewRequest,
-    Renewed, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan, Scope, SendSignal,
-    SessionReport, SessionRow, SignalError, SignalRow, SignalSent, Stamp, StoreError, Stored,
-    StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, Work, WorkflowKey,
-    WorkflowRow,
+    Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Fence, LoadRequest, Micros,
+    OperatorStore, Page, PassTime, PlanStore, Publish, PublishError, Published, Recovered,
+    RenewRequest, Renewed, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan, Scope,
+    SendSignal, SessionReport, SessionRow, SignalError, SignalRow, SignalSent, Stamp, StoreError,
+    Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, Work,
+    WorkflowKey, WorkflowRow,
 };
 
 pub use self::factory::MemoryFactory;
@@ -75,6 +75,12 @@ impl MemoryStore {
         let _writer = self.writer.lock().await;
         let now = self.clock.now();
         work(&mut self.read(), now)
+    }
+}
+
+impl PassTime for MemoryStore {
+    fn pass_time(&self, span: Micros) {
+        self.clock.advance(span);
     }
 }
 

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that fails panics")]
 
+mod bench;
+mod certify;
 mod faulty;
 mod list;
 mod matrix;

@@ -174,7 +174,7 @@ where
 {
     let mut found = ask::<_, _, _, B>(world, key).await?;
     // That nobody knows of it proves nothing until the time for it is over.
-    if found == Reconciled::NotFound && world.later(Micros::from(A::SETTLE_AFTER)) {
+    if found == Reconciled::NotFound && world.later(Micros::from(A::SETTLE_AFTER)).await {
         found = ask::<_, _, _, B>(world, key).await?;
     }
     let acted = world.acted().await;

@@ -54,8 +54,8 @@ pub struct Certificate<W, A, I> {
     input: Box<dyn Fn() -> I>,
     #[expect(clippy::type_complexity, reason = "a closure that lends its argument to its future")]
     acted: Box<dyn for<'w> Fn(&'w W) -> Local<'w, u64>>,
-    #[expect(clippy::type_complexity, reason = "an optional closure")]
-    later: Option<Box<dyn Fn(&W, Micros)>>,
+    #[expect(clippy::type_complexity, reason = "a closure that lends its argument to its future")]
+    later: Option<Box<dyn for<'w> Fn(&'w W, Micros) -> Local<'w, ()>>>,
 }
 
 impl<W, A, I> Certificate<W, A, I> {
@@ -73,7 +73,10 @@ impl<W, A, I> Certificate<W, A, I> {
 
     /// Lets time pass in the world: for providers that learn of something with a delay, and for clocks.
     #[must_use]
-    pub fn later(mut self, later: impl Fn(&W, Micros) + 'static) -> Self {
+    pub fn later(
+        mut self,
+        later: impl for<'w> Fn(&'w W, Micros) -> Local<'w, ()> + 'static,
+    ) -> Self {
         self.later = Some(Box::new(later));
         self
     }
@@ -127,8 +130,10 @@ impl<W, A, I> World<'_, W, A, I> {
     }
 
     /// Whether the world has a time that can pass.
-    fn later(&self, span: Micros) -> bool {
-        self.certificate.later.as_ref().map(|later| later(&self.world, span)).is_some()
+    async fn later(&self, span: Micros) -> bool {
+        let Some(later) = &self.certificate.later else { return false };
+        later(&self.world, span).await;
+        true
     }
 }
 
@@ -162,7 +167,7 @@ pub fn count(acted: impl TryInto<u64>) -> u64 {
 /// | `input` | what it is given |
 /// | `acted` | how often the world was changed; may `.await` |
 /// | `store` | transactional actions: the store in that world |
-/// | `later` | optional: lets time pass in that world |
+/// | `later` | optional: lets time pass in that world; may `.await` |
 ///
 /// The class is named too, so an action that changes its class breaks its certificate.
 ///
@@ -251,7 +256,7 @@ macro_rules! certify {
                 ::std::boxed::Box::pin(async move { $crate::certify::count($acted) })
             },
         )
-        $(.later(|$in_later, $span| $later))?
+        $(.later(|$in_later, $span| ::std::boxed::Box::pin(async move { $later })))?
         $(.store(|$in_store| $store))?
     };
 }

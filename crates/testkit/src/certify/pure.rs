@@ -26,7 +26,7 @@ where
         for repeat in 1..=REPEATS {
             same::<A>(&first, &once(&world)?, &format!("at repeat {repeat}"))?;
         }
-        world.later(A_YEAR);
+        world.later(A_YEAR).await;
         same::<A>(&first, &once(&world)?, "a year later")
     })
     .await

@@ -270,7 +270,7 @@ fn certificate<A: 'static>(
     let world = || Box::pin(async { World::default() }) as certify::Local<_>;
     let certificate =
         Certificate::new(world, make, order, |world| Box::pin(async move { world.acted() }));
-    certificate.later(World::pass)
+    certificate.later(|world, span| Box::pin(async move { world.pass(span) }))
 }
 
 fn act(flaw: Flaw) -> Certificate<World, Act, Order> {

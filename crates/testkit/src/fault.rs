@@ -6,7 +6,7 @@ use std::future::Future;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use surefoot_kernel_core::{Commit, Committed, StoreError};
+use surefoot_kernel_core::{BoxFuture, Commit, Committed, StoreError};
 use tokio::sync::watch;
 
 macro_rules! methods {
@@ -95,6 +95,14 @@ pub enum Fault {
     DiesAfter,
 }
 
+/// Decides about each call when it comes: how long it takes, and what goes wrong with it.
+pub(crate) trait Weather: Send + Sync + fmt::Debug {
+    /// Completes when the call reaches the store. `nth` counts the calls of this method, from 1.
+    fn before(&self, method: Method, nth: u64) -> BoxFuture<'_, Option<Fault>>;
+    /// Completes when its answer reaches the caller.
+    fn after(&self, method: Method, nth: u64) -> BoxFuture<'_, ()>;
+}
+
 /// Which calls go wrong. Clones are the same plan.
 #[derive(Debug, Clone, Default)]
 pub struct FaultPlan(Arc<Mutex<Script>>);
@@ -111,6 +119,7 @@ struct Script {
     held: Option<u64>,
     facts_read: u64,
     late: Vec<Commit>,
+    weather: Option<Arc<dyn Weather>>,
     has_taken_over: bool,
     is_dead: bool,
 }
@@ -120,6 +129,13 @@ impl FaultPlan {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Calls go through this weather.
+    pub(crate) fn under(weather: Arc<dyn Weather>) -> Self {
+        let plan = Self::new();
+        plan.script().weather = Some(weather);
+        plan
     }
 
     /// Has the `nth` call of a method go wrong, from 1, counted from the start.
@@ -275,7 +291,31 @@ impl FaultPlan {
         call: impl Future<Output = Result<T, E>> + Send,
         prevented: impl FnOnce(Fault) + Send,
     ) -> Result<T, E> {
-        let (mut fault, stop) = self.called(method);
+        let (fault, stop) = self.called(method);
+        let nth = self.count(method);
+        let weather = self.script().weather.clone();
+        let Some(weather) = weather else {
+            return self.carry(method, (fault, stop), call, prevented).await;
+        };
+        let blown = weather.before(method, nth).await;
+        // It may have died while the call was under way.
+        let dead = self.is_dead().then_some(Fault::Unavailable);
+        if matches!(blown, Some(Fault::DiesBefore | Fault::DiesAfter)) {
+            self.kill();
+        }
+        let fault = dead.or(fault).or(blown);
+        let answer = self.carry(method, (fault, stop), call, prevented).await;
+        weather.after(method, nth).await;
+        answer
+    }
+
+    async fn carry<T, E: From<StoreError>>(
+        &self,
+        method: Method,
+        (mut fault, stop): (Option<Fault>, Option<Stop>),
+        call: impl Future<Output = Result<T, E>> + Send,
+        prevented: impl FnOnce(Fault) + Send,
+    ) -> Result<T, E> {
         if let Some(stop) = stop {
             if stop.when == When::After {
                 let answer = call.await;

@@ -11,6 +11,7 @@ mod living;
 pub mod matrix;
 mod memory;
 pub mod plans;
+pub mod simulation;
 pub mod suite;
 
 pub use bench::{Bench, Crash, End, StepEnd};

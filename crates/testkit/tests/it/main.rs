@@ -7,6 +7,7 @@ mod certify;
 mod faulty;
 mod list;
 mod matrix;
+mod simulation;
 mod sqlite;
 mod wrong;
 

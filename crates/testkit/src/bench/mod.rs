@@ -14,7 +14,7 @@ use surefoot_kernel_core::{
     TxStore,
 };
 use surefoot_language::{Manifest, Module, RunsOn};
-use surefoot_worker::{Kernel, Publication, Tick, WorkerError};
+use surefoot_worker::{Kernel, Publication, Scoped, Tick, WorkerError};
 
 use crate::living::{Awaits, LEASE, Living, sum, until};
 use crate::{FaultPlan, FaultyStore, MemoryStore, MemoryTx, SeqIds, VirtualClock, When};
@@ -108,6 +108,14 @@ fn action_of<'p>(plan: &'p Plan, step: &StepKey) -> Option<&'p str> {
     }
 }
 
+/// What came of one pass of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    Died,
+    Idle,
+    Worked,
+}
+
 #[derive(Debug, Default)]
 struct Script {
     crashes: VecDeque<Crash>,
@@ -175,7 +183,8 @@ impl<S: TxStore + PassTime> Bench<S> {
     /// A module on a store of its kind, as an app of its own.
     #[must_use]
     pub fn on<B: RunsOn<S::Tx>>(store: S, module: Module<B>) -> Self {
-        let (clock, ids) = (VirtualClock::default(), SeqIds::new());
+        // Several benches may share a store.
+        let (clock, ids) = (VirtualClock::default(), SeqIds::apart());
         let manifest = module.manifest().clone();
         let start = move |store: FaultyStore<S>, clock: &VirtualClock, ids: &SeqIds| {
             Living::start(APP, store, clock, ids, module.clone())
@@ -192,6 +201,12 @@ impl<S: TxStore + PassTime> Bench<S> {
         &self.kernel
     }
 
+    /// The scope that the bench works in.
+    #[must_use]
+    pub fn scope(&self) -> Scoped<S> {
+        self.kernel.scope(SCOPE)
+    }
+
     /// Publishes a workflow.
     ///
     /// # Panics
@@ -205,7 +220,7 @@ impl<S: TxStore + PassTime> Bench<S> {
     /// # Panics
     /// With every finding, if the source does not compile.
     pub async fn publish_as(&self, publication: Publication) -> &Self {
-        let published = self.kernel.scope(SCOPE).publish(&self.manifest, publication).await;
+        let published = self.scope().publish(&self.manifest, publication).await;
         published.unwrap_or_else(|wrong| fail(&format!("the workflow is not published: {wrong}")));
         self
     }
@@ -223,18 +238,26 @@ impl<S: TxStore + PassTime> Bench<S> {
         self
     }
 
-    /// Emits an event and drives its run until it rests: it has ended, needs a person, or waits without a deadline for
-    /// a signal that nobody sends.
+    /// Emits an event and drives its run until it rests: it has ended, needs a person, waits without a deadline for a
+    /// signal that nobody sends, or is due and not claimed, since the module lacks something.
     ///
     /// # Panics
     /// If the event does not start exactly one run, the run does not rest, a crash never came, or the store fails.
     pub async fn run_to_end(&self, event: Event) -> End {
-        let emitted = self.kernel.scope(SCOPE).emit(event).await;
+        let emitted = self.scope().emit(event).await;
         let emission =
             emitted.unwrap_or_else(|wrong| fail(&format!("nothing is emitted: {wrong}")));
         let [run] = emission.runs[..] else {
             fail(&format!("the event starts {} runs, not one", emission.runs.len()));
         };
+        self.go_on(run).await
+    }
+
+    /// Drives a run that exists already until it rests.
+    ///
+    /// # Panics
+    /// As [`Bench::run_to_end`].
+    pub async fn go_on(&self, run: RunId) -> End {
         self.to_rest(run).await;
         if let Some(crash) = self.script().crashes.front() {
             fail(&format!("the process was to die {crash}, and the run did not come there"));
@@ -246,7 +269,8 @@ impl<S: TxStore + PassTime> Bench<S> {
         let plan = Arc::new(self.plan_of(run).await);
         let mut living = self.living();
         for _ in 0..MOVES_MAX {
-            if !self.pass(&living, &plan).await {
+            let passed = self.pass(&living, &plan).await;
+            if passed == Pass::Died {
                 drop(living);
                 living = self.living();
                 self.let_pass(sum(LEASE, Micros::from_millis(1)));
@@ -255,10 +279,11 @@ impl<S: TxStore + PassTime> Bench<S> {
             let stored = self.load(run).await;
             match Awaits::of(&stored.run) {
                 Awaits::Nothing | Awaits::Person => return,
+                Awaits::Worker(Some(from)) if from <= stored.now && passed == Pass::Idle => return,
                 Awaits::Worker(from) => self.let_pass(until(from, stored.now)),
                 Awaits::Signal { on, deadline } => {
                     if let Some(signal) = on.and_then(|on| self.signal_for(on)) {
-                        let sent = self.kernel.scope(SCOPE).signal(signal).await;
+                        let sent = self.scope().signal(signal).await;
                         sent.unwrap_or_else(|wrong| fail(&format!("no signal is sent: {wrong}")));
                     } else if deadline.is_some() {
                         self.let_pass(until(deadline, stored.now));
@@ -271,8 +296,7 @@ impl<S: TxStore + PassTime> Bench<S> {
         fail(&format!("the run does not rest: {:?}", self.load(run).await.run));
     }
 
-    /// One pass of the process; `false` if it died in it.
-    async fn pass(&self, living: &Living<S>, plan: &Arc<Plan>) -> bool {
+    async fn pass(&self, living: &Living<S>, plan: &Arc<Plan>) -> Pass {
         let crash = self.script().crashes.front().cloned();
         let stop = crash.map(|crash| {
             let (when, plan) = (crash.when(), plan.clone());
@@ -290,11 +314,12 @@ impl<S: TxStore + PassTime> Bench<S> {
             biased;
             () = dies => {
                 self.script().crashes.pop_front();
-                false
+                Pass::Died
             }
             ticked = living.worker.tick(Tick::max_runs(1)) => {
-                ticked.unwrap_or_else(|wrong| fail(&format!("the worker fails: {wrong}")));
-                true
+                let ticked =
+                    ticked.unwrap_or_else(|wrong| fail(&format!("the worker fails: {wrong}")));
+                if ticked.runs.is_empty() { Pass::Idle } else { Pass::Worked }
             }
         }
     }

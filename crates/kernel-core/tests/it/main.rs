@@ -14,4 +14,5 @@ mod control;
 mod drive;
 mod limits;
 mod properties;
+mod sealed;
 mod waits;

@@ -1,6 +1,7 @@
 //! Developer tasks, run as `cargo xtask COMMAND`. Each command has a file of its own name.
 
 mod check;
+mod docs;
 mod failure;
 mod mutants;
 mod process;
@@ -21,7 +22,8 @@ Usage: cargo xtask COMMAND [OPTIONS]
   test      every test: unit, integration and doc tests
   tidy      the architecture checks alone
   check     format, lints, docs, licences, architecture: all that CI asks besides the tests
-  ci        check, then test
+  ci        check, test, and docs --check
+  docs      docs/behaviour.md, from tests that ran and passed; `--check` compares
   mutants   mutate the core and see whether its tests notice (takes long)
 
 `cargo xtask COMMAND --help` tells the options of one command.
@@ -49,8 +51,10 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
         "check" => check::run(rest),
         "ci" => {
             check::run(rest)?;
-            test::run(rest)
+            test::run(rest)?;
+            docs::run(&["--check".to_owned()])
         }
+        "docs" => docs::run(rest),
         "mutants" => mutants::run(rest),
         "help" | "-h" | "--help" => {
             println!("{HELP}");

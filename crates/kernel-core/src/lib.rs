@@ -52,12 +52,12 @@ pub use ports::{
     Activate, Activation, ActivationSet, AppHealth, Audit, AuditRow, BoxFuture, ClaimRequest,
     Clock, Commit, Committed, Delete, Deleted, Dispatched, Eager, EffectRow, Emission, Emit,
     EmitError, EventFilter, EventRow, EventStatus, EventStore, Expired, Fence, FenceError, Ids,
-    JournalEntry, JournalText, LoadRequest, OpenEffectRow, OperatorStore, Page, Place, PlanStore,
-    Prunable, Prune, Pruned, Publish, PublishError, Published, Recovered, Redrive, Redriven,
-    RenewRequest, Renewed, RetentionError, RetentionStore, RunDetail, RunFilter, RunRow, RunStore,
-    Scan, SendSignal, SessionReport, SessionRow, SetActivation, SignalError, SignalRow, SignalSent,
-    Source, StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest, Trace, TxStore, TxWork,
-    ValueResolver, WakeBus, Work, WorkflowRow,
+    JournalEntry, JournalText, LoadRequest, OpenEffectRow, OperatorStore, Page, PassTime, Place,
+    PlanStore, Prunable, Prune, Pruned, Publish, PublishError, Published, Recovered, Redrive,
+    Redriven, RenewRequest, Renewed, RetentionError, RetentionStore, RunDetail, RunFilter, RunRow,
+    RunStore, Scan, SendSignal, SessionReport, SessionRow, SetActivation, SignalError, SignalRow,
+    SignalSent, Source, StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest, Trace,
+    TxStore, TxWork, ValueResolver, WakeBus, Work, WorkflowRow,
 };
 pub use run::{
     Attention, CancelRequest, Failure, Fenced, Lease, Mode, OpenEffect, Origin, Parent, Phase,

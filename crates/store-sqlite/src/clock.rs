@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use surefoot_kernel_core::Timestamp;
+use surefoot_kernel_core::{Micros, Timestamp};
 
 /// Wall clock of this machine in microseconds; SQLite's own has milliseconds only. Every process on one file reads
 /// the same clock.
@@ -16,6 +16,11 @@ pub(crate) struct StoreClock {
 impl StoreClock {
     pub(crate) const fn new(offset: Arc<AtomicI64>) -> Self {
         Self { offset }
+    }
+
+    /// Moves it on, for everybody who shares it.
+    pub(crate) fn advance(&self, span: Micros) {
+        self.offset.fetch_add(span.get(), Ordering::SeqCst);
     }
 
     #[expect(clippy::disallowed_methods, reason = "the store's clock is the clock of record")]

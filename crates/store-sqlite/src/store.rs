@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use sqlx::SqliteConnection;
 
-use surefoot_kernel_core::{BoxFuture, StoreError, Timestamp};
+use surefoot_kernel_core::{BoxFuture, Micros, PassTime, StoreError, Timestamp};
 
 use crate::clock::StoreClock;
 use crate::error::{Fault, Said};
@@ -158,4 +158,10 @@ impl SqliteStore {
 /// A page's cursor that is not one of ours.
 pub(crate) fn not_a_cursor() -> StoreError {
     StoreError::Refused(Box::new(Said("the cursor is not one of this list")))
+}
+
+impl PassTime for SqliteStore {
+    fn pass_time(&self, span: Micros) {
+        self.0.clock.advance(span);
+    }
 }

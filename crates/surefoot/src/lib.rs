@@ -53,6 +53,7 @@
 //! ```
 //!
 //! `examples/inventory` is a whole application, with actions of every effect class.
+#![cfg_attr(doctest, doc = include_str!("../../../docs/testing.md"))]
 
 pub use surefoot_kernel_core::plan::{Footprint, RetryPolicy};
 pub use surefoot_kernel_core::{
@@ -76,6 +77,8 @@ pub use surefoot_language::{
 pub use surefoot_store_sqlite as sqlite;
 #[cfg(feature = "sqlite")]
 pub use surefoot_store_sqlite::{SqliteStore, SqliteTx};
+#[cfg(feature = "testkit")]
+pub use surefoot_testkit as testkit;
 pub use surefoot_worker::{
     AfterCommit, AwaitError, CancelError, CancelOutcome, Claim, Gate, Health, Kernel,
     KernelBuilder, NotYet, Publication, Running, Scoped, StepInterest, Tick, Ticked, Worker,

@@ -1,11 +1,12 @@
 //! Which calls of a store go wrong, and how.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::future::Future;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use surefoot_kernel_core::{Commit, Committed, StoreError};
+use surefoot_kernel_core::{BoxFuture, Commit, Committed, StoreError};
 use tokio::sync::watch;
 
 macro_rules! methods {
@@ -102,6 +103,14 @@ pub enum Fault {
     DiesAfter,
 }
 
+/// Decides about each call when it comes: how long it takes, and what goes wrong with it.
+pub(crate) trait Weather: Send + Sync + fmt::Debug {
+    /// Completes when the call reaches the store. `nth` counts the calls of this method, from 1.
+    fn before(&self, method: Method, nth: u64) -> BoxFuture<'_, Option<Fault>>;
+    /// Completes when its answer reaches the caller.
+    fn after(&self, method: Method, nth: u64) -> BoxFuture<'_, ()>;
+}
+
 /// Which calls go wrong. Clones are the same plan.
 #[derive(Debug, Clone, Default)]
 pub struct FaultPlan(Arc<Mutex<Script>>);
@@ -111,12 +120,14 @@ struct Script {
     faults: BTreeMap<(Method, u64), Fault>,
     every: BTreeMap<Method, Fault>,
     stops: BTreeMap<u64, Stop>,
+    commit_stop: Option<CommitStop>,
     away: Range<u64>,
     calls: Vec<Method>,
     counts: BTreeMap<Method, u64>,
     held: Option<u64>,
     facts_read: u64,
     late: Vec<Commit>,
+    weather: Option<Arc<dyn Weather>>,
     has_taken_over: bool,
     is_dead: bool,
 }
@@ -126,6 +137,13 @@ impl FaultPlan {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Calls go through this weather.
+    pub(crate) fn under(weather: Arc<dyn Weather>) -> Self {
+        let plan = Self::new();
+        plan.script().weather = Some(weather);
+        plan
     }
 
     /// Has the `nth` call of a method go wrong, from 1, counted from the start.
@@ -147,6 +165,23 @@ impl FaultPlan {
         let stop = Stop::new(when);
         self.script().stops.insert(nth, stop.clone());
         stop
+    }
+
+    /// Stops the first commit, alone or of a transaction, of which this is true, until the test lets it go on. There is
+    /// one such stop at a time; a later one replaces it.
+    pub fn stop_at_commit(
+        &self,
+        is_it: impl Fn(&Commit) -> bool + Send + Sync + 'static,
+        when: When,
+    ) -> Stop {
+        let stop = Stop::new(when);
+        self.script().commit_stop = Some(CommitStop { is_it: Box::new(is_it), stop: stop.clone() });
+        stop
+    }
+
+    pub(crate) fn stop_of(&self, commit: &Commit) -> Option<Stop> {
+        let stop = self.script().commit_stop.take_if(|stop| (stop.is_it)(commit));
+        stop.map(|stop| stop.stop)
     }
 
     /// Has the next calls, whatever they are, find no store.
@@ -264,7 +299,31 @@ impl FaultPlan {
         call: impl Future<Output = Result<T, E>> + Send,
         prevented: impl FnOnce(Fault) + Send,
     ) -> Result<T, E> {
-        let (mut fault, stop) = self.called(method);
+        let (fault, stop) = self.called(method);
+        let nth = self.count(method);
+        let weather = self.script().weather.clone();
+        let Some(weather) = weather else {
+            return self.carry(method, (fault, stop), call, prevented).await;
+        };
+        let blown = weather.before(method, nth).await;
+        // It may have died while the call was under way.
+        let dead = self.is_dead().then_some(Fault::Unavailable);
+        if matches!(blown, Some(Fault::DiesBefore | Fault::DiesAfter)) {
+            self.kill();
+        }
+        let fault = dead.or(fault).or(blown);
+        let answer = self.carry(method, (fault, stop), call, prevented).await;
+        weather.after(method, nth).await;
+        answer
+    }
+
+    async fn carry<T, E: From<StoreError>>(
+        &self,
+        method: Method,
+        (mut fault, stop): (Option<Fault>, Option<Stop>),
+        call: impl Future<Output = Result<T, E>> + Send,
+        prevented: impl FnOnce(Fault) + Send,
+    ) -> Result<T, E> {
         if let Some(stop) = stop {
             if stop.when == When::After {
                 let answer = call.await;
@@ -280,6 +339,18 @@ impl FaultPlan {
             prevented(fault);
         }
         Err(error(fault, method).into())
+    }
+}
+
+/// A stop at a commit of a kind.
+struct CommitStop {
+    is_it: Box<dyn Fn(&Commit) -> bool + Send + Sync>,
+    stop: Stop,
+}
+
+impl fmt::Debug for CommitStop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.stop.fmt(f)
     }
 }
 
@@ -315,6 +386,16 @@ impl Stop {
     /// Lets the call go on as if nothing had been, or with a fault. After the call, any fault is only in the answer.
     pub fn go_on(&self, fault: Option<Fault>) {
         self.end.send_replace(Some(fault));
+    }
+
+    /// Stops on this side, and fails if the test says so.
+    pub(crate) async fn on(
+        stop: Option<&Self>,
+        when: When,
+        method: Method,
+    ) -> Result<(), StoreError> {
+        let Some(stop) = stop.filter(|stop| stop.when == when) else { return Ok(()) };
+        stop.wait().await.map_or(Ok(()), |fault| Err(error(fault, method)))
     }
 
     async fn wait(&self) -> Option<Fault> {

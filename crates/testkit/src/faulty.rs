@@ -16,7 +16,7 @@ use surefoot_kernel_core::{
     TxStore, TxWork, VersionId, Work, WorkflowKey, WorkflowRow,
 };
 
-use crate::fault::{FaultPlan, Method};
+use crate::fault::{FaultPlan, Method, Stop, When};
 
 /// A store behind a plan of faults. It counts calls.
 #[derive(Debug, Clone)]
@@ -69,7 +69,14 @@ impl<S: TxStore> RunStore for FaultyStore<S> {
     }
 
     async fn run_commit(&self, commit: Commit) -> Result<Committed, StoreError> {
-        self.plan.commit_through(commit.clone(), self.inner.run_commit(commit)).await
+        let stop = self.plan.stop_of(&commit);
+        let committing = async {
+            Stop::on(stop.as_ref(), When::Before, Method::RunCommit).await?;
+            let committed = self.inner.run_commit(commit.clone()).await?;
+            Stop::on(stop.as_ref(), When::After, Method::RunCommit).await?;
+            Ok(committed)
+        };
+        self.plan.commit_through(commit.clone(), committing).await
     }
 
     async fn run_take_over(&self, request: TakeOverRequest) -> Result<Option<Run>, StoreError> {
@@ -264,9 +271,10 @@ impl<S: TxStore> TxStore for FaultyStore<S> {
         before: Stamp,
         work: &mut dyn TxWork<Self::Tx>,
     ) -> Result<Option<Committed>, StoreError> {
-        let mut work = FaultyWork { inner: work, plan: &self.plan, failed: None };
+        let mut work = FaultyWork { inner: work, plan: &self.plan, stop: None, failed: None };
         let transacting = async {
             let done = self.inner.run_transact(before, &mut work).await;
+            Stop::on(work.stop.as_ref(), When::After, Method::RunTransact).await?;
             work.failed.map_or(done, Err)
         };
         self.plan.through(Method::RunTransact, transacting).await
@@ -286,6 +294,7 @@ impl<S: TxStore> TxStore for FaultyStore<S> {
 struct FaultyWork<'w, Tx> {
     inner: &'w mut dyn TxWork<Tx>,
     plan: &'w FaultPlan,
+    stop: Option<Stop>,
     failed: Option<StoreError>,
 }
 
@@ -294,8 +303,11 @@ impl<Tx: Send> TxWork<Tx> for FaultyWork<'_, Tx> {
     fn work<'a>(&'a mut self, tx: &'a mut Tx, run: Run, now: Timestamp) -> BoxFuture<'a, Work> {
         Box::pin(async move {
             let work = self.inner.work(tx, run, now).await;
-            let nothing = std::future::ready(Ok::<_, StoreError>(()));
-            match self.plan.through(Method::TransactCommit, nothing).await {
+            if let Work::Commit(commit) = &work {
+                self.stop = self.plan.stop_of(commit);
+            }
+            let stopping = Stop::on(self.stop.as_ref(), When::Before, Method::TransactCommit);
+            match self.plan.through(Method::TransactCommit, stopping).await {
                 Ok(()) => work,
                 Err(error) => {
                     self.failed = Some(error);

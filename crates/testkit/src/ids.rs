@@ -16,6 +16,14 @@ impl SeqIds {
         Self::default()
     }
 
+    /// Ids that no other one made by this has, in this process: for several that write to one store.
+    #[must_use]
+    pub fn apart() -> Self {
+        static MADE: AtomicU64 = AtomicU64::new(1);
+        let made = MADE.fetch_add(1, Ordering::SeqCst);
+        Self(Arc::new(AtomicU64::new(made << 32)))
+    }
+
     /// The count stands in the first six bytes, which the ids of runs keep of their event's.
     fn next(&self) -> [u8; 16] {
         let count = self.0.fetch_add(1, Ordering::SeqCst).saturating_add(1);

@@ -1,15 +1,20 @@
 //! In-memory store, conformance suites, simulation and crash matrix, for Surefoot and its users.
 
+mod bench;
+pub mod certify;
 mod clock;
 mod drive;
 mod fault;
 mod faulty;
 mod ids;
+mod living;
 pub mod matrix;
 mod memory;
 pub mod plans;
+pub mod simulation;
 pub mod suite;
 
+pub use bench::{Bench, Crash, End, StepEnd};
 pub use clock::VirtualClock;
 pub use drive::{Drive, DriveError, Reply};
 pub use fault::{Fault, FaultPlan, Method, Stop, When};

@@ -2,6 +2,7 @@
 
 mod listed;
 mod outcomes;
+mod patches;
 
 use std::fs;
 use std::path::Path;
@@ -18,9 +19,11 @@ Mutates the deciding part of the core, one change at a time, and runs the core's
 At least 95 % must be caught, and docs/mutants.md must list exactly those that are not, with the reason.
 
 Usage: cargo xtask mutants [--file GLOB]... [--shard K/N]
+       cargo xtask mutants --patches
 
   --file GLOB    only files that match, instead of the deciding part
   --shard K/N    only part K (from 0) of N; says what to add to the list, but not what to take off
+  --patches      instead, applies each patch of xtask/patches to a copy: the crash matrix must fail with every one
   -h, --help     this text";
 
 const PACKAGE: &str = "surefoot-kernel-core";
@@ -44,6 +47,9 @@ enum Extent {
 
 /// Runs the pass, judges its result and fails if it is not as it should be.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    if arguments == ["--patches"] {
+        return patches::run();
+    }
     let Some(extent) = extent(arguments)? else {
         println!("{HELP}");
         return Ok(());

@@ -42,7 +42,8 @@ const ROWS: &[Row] = &[
     Row {
         name: FACADE,
         uses: &[CORE, LANGUAGE, STORE_SQLITE, WORKER, OPERATOR, TESTKIT],
-        tests: &[],
+        // Its examples turn on its feature `testkit`.
+        tests: &[FACADE],
     },
     Row { name: INVENTORY, uses: &[FACADE], tests: &[TESTKIT] },
     Row { name: "xtask", uses: &[], tests: &[] },

@@ -4,6 +4,7 @@
 //! run does not do: what a worker would do next is asked of [`decide`](crate::decide) itself, and what a person may
 //! do of [`decide_row`](crate::decide_row). There is no second copy of the rules here.
 
+mod display;
 mod effects;
 mod foresee;
 mod history;

@@ -153,6 +153,34 @@ impl KeyPath {
     }
 }
 
+impl Plan {
+    /// The step that a key names, in whatever iteration; `None` if the plan has no such place.
+    #[must_use]
+    pub fn step(&self, key: &StepKey) -> Option<&Step> {
+        let place = key.as_str().split('#').next()?;
+        let mut words = place.split('.');
+        let mut list = (words.next()? == "steps").then_some(self.steps.as_slice())?;
+        loop {
+            let node = list.get(words.next()?.parse::<usize>().ok()?)?;
+            list = match words.next() {
+                None => return Some(node),
+                Some("then") => branch_of(node, Branch::Then)?,
+                Some("else") => branch_of(node, Branch::Else)?,
+                Some("default") => branch_of(node, Branch::Default)?,
+                Some("cases") => {
+                    let case = branch_of(node, Branch::Case(words.next()?.parse().ok()?))?;
+                    (words.next()? == "do").then_some(case)?
+                }
+                Some("do") => {
+                    let StepKind::ForEach { body, .. } = &node.kind else { return None };
+                    body
+                }
+                Some(_) => return None,
+            };
+        }
+    }
+}
+
 impl Inside {
     /// What a control step is inside of after it chose; `Ok(None)` if there is nothing to do in it.
     pub(super) fn of(node: &Step, taken: &Taken) -> Result<Option<Self>, String> {
@@ -177,6 +205,72 @@ impl Inside {
                 bytes: 0,
             })),
             _ => Err("the recorded branch does not fit the step".to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::expr::Template;
+    use crate::plan::{Case, Footprint, Hashes, ModuleRef, PLAN_SCHEMA, PlanLimits};
+
+    fn step(kind: StepKind) -> Step {
+        Step { kind, save_as: None, label: None, line: 1 }
+    }
+
+    fn wait(name: &str) -> Step {
+        let text = Template::Literal(Value::from(name));
+        step(StepKind::WaitFor { signal: text.clone(), key: text, timeout: None })
+    }
+
+    fn nested() -> Plan {
+        let over = Template::Literal(Value::Array(Vec::new()));
+        let each = StepKind::ForEach { over, item: "it".to_owned(), body: vec![wait("inner")] };
+        let case = Case { when: Template::Literal(Value::Null), steps: vec![step(each)] };
+        let switch = StepKind::Switch {
+            on: Template::Literal(Value::Null),
+            cases: vec![case],
+            default: Some(vec![wait("other")]),
+        };
+        Plan {
+            schema: PLAN_SCHEMA,
+            language: 1,
+            module: ModuleRef { id: "m".to_owned(), version: 1 },
+            hashes: Hashes::default(),
+            footprint: Footprint { module: "m".to_owned(), uses: BTreeMap::new() },
+            policies: BTreeMap::new(),
+            inputs: BTreeMap::new(),
+            triggers: BTreeMap::new(),
+            steps: vec![wait("first"), step(switch)],
+            bindings: BTreeMap::new(),
+            limits: PlanLimits { loop_items: 3 },
+        }
+    }
+
+    #[test]
+    fn a_key_names_the_step_that_it_was_built_for() {
+        let plan = nested();
+        let root = KeyPath::root();
+        let case = root.clone().step(1).branch(Branch::Case(0));
+        for (key, name) in [
+            (root.clone().step(0).key(), "first"),
+            (root.clone().step(1).branch(Branch::Default).step(0).key(), "other"),
+            (case.step(0).iteration(7).step(0).key(), "inner"),
+        ] {
+            assert_eq!(plan.step(&key), Some(&wait(name)), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_key_of_another_plan_names_nothing() {
+        let plan = nested();
+        for key in
+            ["", "steps", "steps.2", "steps.0.then.0", "steps.1.cases.1.do.0", "steps.1.cases.0"]
+        {
+            assert_eq!(plan.step(&StepKey::from(key)), None, "{key}");
         }
     }
 }

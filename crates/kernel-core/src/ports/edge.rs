@@ -14,6 +14,12 @@ pub trait Clock: Send + Sync {
     fn monotonic(&self) -> Micros;
 }
 
+/// A store whose clock, the clock of record, a test may move on: leases, backoffs and deadlines pass at once.
+pub trait PassTime: Send + Sync {
+    /// Lets the clock gain a span, for every handle of this process.
+    fn pass_time(&self, span: Micros);
+}
+
 /// New ids: unique, and roughly in order of creation.
 pub trait Ids: Send + Sync {
     /// For an event.

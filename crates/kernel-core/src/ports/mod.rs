@@ -16,7 +16,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 pub use commit::{Audit, Commit, Committed, JournalEntry, JournalText};
-pub use edge::{Clock, Ids, Trace, ValueResolver, WakeBus};
+pub use edge::{Clock, Ids, PassTime, Trace, ValueResolver, WakeBus};
 pub use error::{EmitError, FenceError, PublishError, SignalError, Source, StoreError};
 pub use events::{Dispatched, Eager, Emission, Emit, EventStore, SendSignal, SignalSent};
 pub use operator::{

@@ -6,5 +6,7 @@ mod authoring;
 mod faults;
 mod health;
 mod looking;
+mod outage;
 mod verbs;
+mod versions;
 mod world;

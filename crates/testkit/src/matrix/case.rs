@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::json;
 use surefoot_kernel_core::{
     App, Attention, Commit, Event, Fact, Ids, LoadRequest, Micros, OperatorStore, Phase, PlanStore,
-    Publish, RowInput, Run, RunFilter, RunId, RunState, RunStore, Timestamp, Verdict, decide_row,
+    Publish, RowInput, Run, RunFilter, RunId, RunState, RunStore, Verdict, decide_row,
 };
 use surefoot_language::{Bindings, compile_and_bind};
 use surefoot_worker::Tick;
@@ -15,6 +15,7 @@ use super::plan::{Kind, Trouble};
 use super::process::{APP, Life, Process};
 use super::provider::{Did, Entry, Provider};
 use super::{LEASE, Scenario};
+use crate::living::{Awaits, sum, until};
 use crate::suite::{StoreFactory, check_invariants};
 use crate::{Method, SeqIds};
 
@@ -205,28 +206,24 @@ impl<F: StoreFactory, S: Scenario<F>> Stage<F, S> {
         for _ in 0..ROUNDS_MAX {
             self.round(life).await?;
             let Some(run) = self.run().await? else { continue };
-            if run.state().is_terminal() {
-                return Ok(Rest::Ended);
-            }
             let now = self.clean.store_now().await.map_err(text)?;
-            match &run.phase {
-                Phase::NeedsAttention(_) => return Ok(Rest::Attention),
-                Phase::Waiting(wait) => {
-                    let signal = wait.on.as_ref().and_then(|on| self.scenario.signal(on));
-                    match signal {
+            match Awaits::of(&run) {
+                Awaits::Nothing => return Ok(Rest::Ended),
+                Awaits::Person => return Ok(Rest::Attention),
+                Awaits::Signal { on, deadline } => {
+                    match on.and_then(|on| self.scenario.signal(on)) {
                         // An application that does not hear whether it was recorded sends it again.
-                        Some(signal) => drop(life.kernel.scope(SCOPE).signal(signal).await),
-                        None => self.pass(until(wait.deadline, now)).await,
+                        Some(signal) => drop(life.living.kernel.scope(SCOPE).signal(signal).await),
+                        None => self.pass(until(deadline, now)).await,
                     }
                 }
-                Phase::Queued { .. } | Phase::Running { .. } => {
-                    let span = until(run.claimable_at(), now);
+                Awaits::Worker(from) => {
+                    let span = until(from, now);
                     if span > IDLE_MAX {
                         return Err(format!("nobody looks at the run for {span:?}: {run:?}"));
                     }
                     self.pass(span).await;
                 }
-                Phase::Succeeded { .. } | Phase::Failed { .. } | Phase::Canceled { .. } => {}
             }
         }
         Err(format!("the run does not rest: {:?}", self.run().await?))
@@ -237,10 +234,10 @@ impl<F: StoreFactory, S: Scenario<F>> Stage<F, S> {
         if self.run().await?.is_none() {
             let event = Event::start(WORKFLOW, json!({})).dedupe_key("once");
             // An application that does not hear whether it was recorded emits it again, under the same key.
-            let _ = life.kernel.scope(SCOPE).emit(event).await;
+            let _ = life.living.kernel.scope(SCOPE).emit(event).await;
         }
         // What the store did not answer is done in the next round.
-        let _ = life.worker.tick(Tick::max_runs(1)).await;
+        let _ = life.living.worker.tick(Tick::max_runs(1)).await;
         Ok(())
     }
 
@@ -303,16 +300,6 @@ impl<F: StoreFactory, S: Scenario<F>> Stage<F, S> {
         }
         Ok(Seen { run, facts, log, rows, runs, calls, before, attention })
     }
-}
-
-/// A little more than what is missing until then; a second, if there is no such time.
-fn until(at: Option<Timestamp>, now: Timestamp) -> Micros {
-    let missing = at.map_or(Micros::from_secs(1), |at| at.since(now));
-    sum(missing.max(Micros::ZERO), Micros::from_millis(1))
-}
-
-const fn sum(a: Micros, b: Micros) -> Micros {
-    Micros::new(a.get().saturating_add(b.get()))
 }
 
 fn text(error: impl std::fmt::Display) -> String {

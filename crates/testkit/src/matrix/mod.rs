@@ -50,8 +50,8 @@ use surefoot_kernel_core::{Dependency, Micros, Signal};
 use surefoot_language::{Module, RunsOn};
 use tokio::task::JoinSet;
 
-use crate::Method;
 use crate::suite::StoreFactory;
+use crate::{Method, living};
 use case::{Case, Seen};
 pub use every_class::EveryClass;
 pub use plan::{Kind, Trouble};
@@ -61,7 +61,7 @@ pub use table::Table;
 use verdict::Expected;
 
 /// The lease of every worker in the matrix.
-pub const LEASE: Micros = Micros::from_secs(30);
+pub const LEASE: Micros = living::LEASE;
 
 /// What is run: an application's module, and a workflow on it. Its actions say what they do through the [`Process`]
 /// that they run in.

@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use surefoot_kernel_core::{EffectClass, EffectKey, Micros, StepKey, TxStore};
 use surefoot_language::StepCx;
-use surefoot_worker::{Kernel, Worker, WorkerError};
+use surefoot_worker::WorkerError;
 
+use super::Scenario;
 use super::provider::{Did, Entry, Provider};
-use super::{LEASE, Scenario};
+use crate::living::Living;
 use crate::suite::StoreFactory;
 use crate::{FaultPlan, FaultyStore, SeqIds, VirtualClock};
 
@@ -145,24 +146,16 @@ impl<F: StoreFactory> Process<F> {
         scenario: &S,
         ids: &SeqIds,
     ) -> Result<Life<F>, WorkerError> {
-        let builder = Kernel::builder(APP, self.0.store.clone());
-        let kernel = builder.clock(self.0.clock.clone()).ids(ids.clone()).build();
-        let worker = kernel.worker(scenario.module(self)).lease(LEASE.into()).build()?;
-        Ok(Life { process: self.clone(), kernel, worker })
+        let (store, module) = (self.0.store.clone(), scenario.module(self));
+        let living = Living::start(APP, store, &self.0.clock, ids, module)?;
+        Ok(Life { process: self.clone(), living })
     }
 }
 
-/// A running process. Dropping it is its death.
+/// A running process, and what the test knows of it.
 pub(super) struct Life<F: StoreFactory> {
     pub(super) process: Process<F>,
-    pub(super) kernel: Kernel<FaultyStore<F::Store>>,
-    pub(super) worker: Worker,
-}
-
-impl<F: StoreFactory> Drop for Life<F> {
-    fn drop(&mut self) {
-        self.process.faults().kill();
-    }
+    pub(super) living: Living<F::Store>,
 }
 
 /// What statements of a factory's store run on.

@@ -58,7 +58,7 @@ impl Provider {
         self.entries().iter().any(is_it)
     }
 
-    pub(super) fn add(&self, entry: Entry) {
+    pub(crate) fn add(&self, entry: Entry) {
         self.entries().push(entry);
     }
 

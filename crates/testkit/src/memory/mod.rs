@@ -20,12 +20,12 @@ use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
     Activate, ActivationSet, App, AppHealth, AuditRow, ClaimRequest, Commit, Committed, Delete,
     Deleted, Dispatched, EffectRow, Emission, Emit, EmitError, EventFilter, EventRow, EventStore,
-    Expired, Fence, LoadRequest, OperatorStore, Page, Place, PlanStore, Prune, Pruned, Publish,
-    PublishError, Published, Recovered, Redrive, Redriven, RenewRequest, Renewed, RetentionError,
-    RetentionStore, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan, Scope, SendSignal,
-    SessionReport, SessionRow, SetActivation, SignalError, SignalRow, SignalSent, Stamp,
-    StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork,
-    VersionId, Work, WorkflowKey, WorkflowRow,
+    Expired, Fence, LoadRequest, Micros, OperatorStore, Page, PassTime, Place, PlanStore, Prune,
+    Pruned, Publish, PublishError, Published, Recovered, Redrive, Redriven, RenewRequest, Renewed,
+    RetentionError, RetentionStore, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan,
+    Scope, SendSignal, SessionReport, SessionRow, SetActivation, SignalError, SignalRow,
+    SignalSent, Stamp, StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest, Timestamp,
+    TxStore, TxWork, VersionId, Work, WorkflowKey, WorkflowRow,
 };
 
 pub use self::factory::MemoryFactory;
@@ -77,6 +77,12 @@ impl MemoryStore {
         let _writer = self.writer.lock().await;
         let now = self.clock.now();
         work(&mut self.read(), now)
+    }
+}
+
+impl PassTime for MemoryStore {
+    fn pass_time(&self, span: Micros) {
+        self.clock.advance(span);
     }
 }
 

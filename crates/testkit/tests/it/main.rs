@@ -2,9 +2,12 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that fails panics")]
 
+mod bench;
+mod certify;
 mod faulty;
 mod list;
 mod matrix;
+mod simulation;
 mod sqlite;
 mod wrong;
 

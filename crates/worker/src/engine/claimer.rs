@@ -37,6 +37,7 @@ impl<S: TxStore> Engine<S> {
                 Err(error) => shift.lives.claims.failed(&error),
             }
             tokio::select! {
+                biased;
                 () = shift.reached(Phase::Draining) => return,
                 () = shift.claim.notified() => {}
                 () = tokio::time::sleep(shift.jitter.shorten(self.settings.scan)) => {}

@@ -61,6 +61,7 @@ pub(crate) async fn keep(store: Arc<dyn KeeperStore>, shift: Arc<Shift>, rhythm:
     let watching = life.keep(|| fire_in_time(&shift, rhythm.lease));
     let hearing = life.keep(|| hear_of_cancels(&*store, &shift, rhythm.scan));
     tokio::select! {
+        biased;
         () = async { tokio::join!(renewing, watching, hearing); } => {}
         () = shift.reached(Phase::Over) => {}
     }
@@ -74,6 +75,7 @@ async fn renew_in_time(store: &dyn KeeperStore, shift: &Shift, lease: Micros) {
     loop {
         let due = Duration::from(minus(next, shift.now()));
         tokio::select! {
+            biased;
             () = tokio::time::sleep(due) => {}
             () = shift.renew.notified() => {
                 let rest = minus(plus(last, HEARTBEAT_EVERY), shift.now());
@@ -156,6 +158,7 @@ async fn fire_in_time(shift: &Shift, lease: Micros) {
             }
         };
         tokio::select! {
+            biased;
             () = wait => {}
             () = shift.leases_changed.notified() => {}
         }

@@ -63,6 +63,7 @@ impl<S: TxStore> Engine<S> {
             Ok(ticked)
         };
         tokio::select! {
+            biased;
             ticked = passing => ticked,
             () = keeping => Err(WorkerError::Stopped),
         }

@@ -38,6 +38,7 @@ impl<S: TxStore> Engine<S> {
         let mut wait = shift.jitter.within(self.settings.scan);
         loop {
             tokio::select! {
+                biased;
                 () = shift.reached(Phase::Draining) => return,
                 () = shift.recover.notified() => {}
                 () = tokio::time::sleep(wait) => {}

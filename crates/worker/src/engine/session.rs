@@ -122,6 +122,7 @@ impl<S: TxStore> Engine<S> {
                 Err(error) => shift.lives.sessions.failed(&error),
             }
             tokio::select! {
+                biased;
                 () = shift.reached(Phase::Over) => return,
                 () = tokio::time::sleep(shift.jitter.shorten(REPORT_EVERY)) => {}
             }
@@ -168,6 +169,7 @@ impl<S: TxStore> Engine<S> {
             }
         };
         tokio::select! {
+            biased;
             () = shift.reached(Phase::Draining) => {}
             () = async { tokio::join!(hear, tell); } => {}
         }

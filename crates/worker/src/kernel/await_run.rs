@@ -34,6 +34,7 @@ impl<S: TxStore> Kernel<S> {
                 return Ok(stored.run);
             }
             tokio::select! {
+                biased;
                 () = left => {}
                 () = tokio::time::sleep(pause.length()) => {}
             }

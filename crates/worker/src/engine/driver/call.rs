@@ -92,6 +92,7 @@ impl<S: TxStore> Driver<S> {
         let heard = loop {
             let due = book.pending.due_at();
             tokio::select! {
+                biased;
                 heard = &mut waiting => break heard?,
                 () = self.sleep_until(due), if due.is_some() => self.flush(book).await?,
             }

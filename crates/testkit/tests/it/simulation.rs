@@ -1,0 +1,126 @@
+//! A fleet under a bad sky: what the provider did is what was promised, for any seed; and the simulation bites.
+
+use std::path::{Path, PathBuf};
+
+use surefoot_testkit::MemoryFactory;
+use surefoot_testkit::simulation::{Played, Script, simulate};
+use surefoot_testkit::suite::StoreFactory;
+
+use crate::wrong::{FLAWS, Flaw, WrongFactory};
+
+const WORKERS: usize = 5;
+/// Seeds of the whole, in four parts that run beside each other.
+const SEEDS: u64 = 1_000;
+
+fn seeds() -> u64 {
+    let cases = std::env::var("SUREFOOT_CASES").ok().and_then(|cases| cases.parse::<u64>().ok());
+    cases.map_or(SEEDS, |cases| cases.clamp(8, 1_000_000))
+}
+
+/// Where scripts that fail are kept.
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("simulation")
+}
+
+/// Plays a script from the start, in a time of its own.
+fn play<F: StoreFactory>(script: &Script) -> Played {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(simulate::<F>(script))
+}
+
+/// Plays one part of the seeds, and keeps what fails.
+fn holds(part: u64) {
+    let (mut verdicts, mut carried_out) = (0, 0);
+    for seed in (0..seeds()).filter(|seed| seed % 4 == part) {
+        let script = Script::of(seed, WORKERS);
+        let played = play::<MemoryFactory>(&script);
+        if !played.failures.is_empty() {
+            let kept = script.save(&folder()).unwrap();
+            panic!(
+                "seed {seed}: {:#?}\nSUREFOOT_SCRIPT={} plays it again, in `a_kept_script_is_played`",
+                played.failures,
+                kept.display()
+            );
+        }
+        verdicts += played.verdicts;
+        carried_out += played.log.len();
+    }
+    println!("{carried_out} things were done, {verdicts} verdicts were given");
+    assert!(carried_out > 0);
+}
+
+/// Covers field faults 1, 8, 16, 20, 23, 24, 30.
+#[test]
+fn no_effect_is_done_twice_and_none_is_dropped_1() {
+    holds(0);
+}
+
+/// Covers field faults 1, 8, 16, 20, 23, 24, 30.
+#[test]
+fn no_effect_is_done_twice_and_none_is_dropped_2() {
+    holds(1);
+}
+
+/// Covers field faults 1, 8, 16, 20, 23, 24, 30.
+#[test]
+fn no_effect_is_done_twice_and_none_is_dropped_3() {
+    holds(2);
+}
+
+/// Covers field faults 1, 8, 16, 20, 23, 24, 30.
+#[test]
+fn no_effect_is_done_twice_and_none_is_dropped_4() {
+    holds(3);
+}
+
+/// A script that failed can be looked at: `SUREFOOT_SCRIPT` names its file. Without one, a kept script of any seed.
+#[test]
+fn a_kept_script_is_played() {
+    let kept = std::env::var_os("SUREFOOT_SCRIPT").map(PathBuf::from);
+    let kept = kept.unwrap_or_else(|| Script::of(7, WORKERS).save(&folder()).unwrap());
+    let script = Script::load(&kept).unwrap();
+    let played = play::<MemoryFactory>(&script);
+    assert!(played.failures.is_empty(), "{:#?}\n{:#?}", played.failures, played.log);
+}
+
+#[test]
+fn the_same_script_is_played_the_same_way() {
+    for seed in 0..10 {
+        let script = Script::of(seed, WORKERS);
+        let (first, second) = (play::<MemoryFactory>(&script), play::<MemoryFactory>(&script));
+        assert_eq!(first, second, "seed {seed}");
+        assert!(first.failures.is_empty(), "{:#?}", first.failures);
+    }
+}
+
+/// The first seed that finds a store with a flaw, whose script is kept and fails again when it is played.
+fn finds<const FLAW: u8>(flaw: Flaw, within: u64) -> Vec<String> {
+    assert_eq!(FLAWS[usize::from(FLAW)], flaw);
+    for seed in 0..within {
+        let script = Script::of(seed, WORKERS);
+        // A broken store breaks invariants too, which is said by a panic.
+        let played = std::panic::catch_unwind(|| play::<WrongFactory<FLAW>>(&script).failures);
+        let failures = played.unwrap_or_else(|_| vec!["an invariant is broken".to_owned()]);
+        if !failures.is_empty() {
+            println!("seed {seed} finds that it {flaw:?}: {failures:#?}");
+            let sound = play::<MemoryFactory>(&script);
+            assert!(sound.failures.is_empty(), "without the flaw: {:#?}", sound.failures);
+            let kept = script.save(&folder().join(format!("{flaw:?}"))).unwrap();
+            assert_eq!(Script::load(&kept).unwrap(), script);
+            return failures;
+        }
+    }
+    panic!("no seed finds a store that {flaw:?}");
+}
+
+#[test]
+fn a_store_whose_marks_are_not_durable_is_found_by_an_effect_done_twice() {
+    let failures = finds::<17>(Flaw::DelaysMarks, 200);
+    assert!(failures.iter().any(|one| one.contains("carried out 2 times")), "{failures:#?}");
+}
+
+#[test]
+fn a_store_that_commits_for_stale_workers_is_found() {
+    finds::<1>(Flaw::CommitsBlindly, 200);
+}

@@ -44,6 +44,15 @@ impl PlanStep {
         self
     }
 
+    /// With steps that handle its failure. Actions only.
+    #[must_use]
+    pub fn catch(mut self, steps: Vec<PlanStep>) -> Self {
+        if let StepKind::Action { catch, .. } = &mut self.step.kind {
+            *catch = Some(steps.iter().map(|step| step.step.clone()).collect());
+        }
+        self.with(&steps)
+    }
+
     /// With so many executions that may end badly in a row. Actions only.
     #[must_use]
     pub fn attempts(mut self, attempts: u32) -> Self {
@@ -63,7 +72,13 @@ impl PlanStep {
 #[must_use]
 pub fn action(name: &str, class: EffectClass) -> PlanStep {
     let config = Template::Literal(json!({}));
-    let kind = StepKind::Action { action: name.to_owned(), config, timeout: None };
+    let kind = StepKind::Action {
+        action: name.to_owned(),
+        config,
+        timeout: None,
+        retry: None,
+        catch: None,
+    };
     let output = (class != EffectClass::Pure).then(|| json!({}));
     let policy = ActionPolicy { class, retry: RetryPolicy::default(), settle_after: None, output };
     let mut step = PlanStep::new(kind);

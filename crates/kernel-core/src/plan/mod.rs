@@ -12,6 +12,8 @@ use crate::{Code, EffectClass, Micros};
 pub const PLAN_SCHEMA: u32 = 1;
 /// The version of the language that this build compiles.
 pub const LANGUAGE_VERSION: u32 = 1;
+/// What a `catch` calls the failure that it handles: `error.code` and `error.message`.
+pub const CAUGHT_ERROR: &str = "error";
 /// Bytes of a step key.
 pub const STEP_KEY_MAX_BYTES: usize = 1_000;
 
@@ -48,6 +50,25 @@ impl Plan {
     #[must_use]
     pub fn hash(&self) -> String {
         crate::canonical::hash(&serde_json::to_value(self).unwrap_or(Value::Null))
+    }
+
+    /// The retry policy that holds at a step: its own, else its action's. `None` for steps that call nothing.
+    #[must_use]
+    pub fn retry_of<'p>(&'p self, step: &'p Step) -> Option<&'p RetryPolicy> {
+        match &step.kind {
+            StepKind::Action { retry: Some(own), .. } => Some(own),
+            StepKind::Action { action, retry: None, .. } => {
+                self.policies.get(action).map(|policy| &policy.retry)
+            }
+            StepKind::If { .. }
+            | StepKind::Switch { .. }
+            | StepKind::ForEach { .. }
+            | StepKind::SetVariable { .. }
+            | StepKind::Succeed { .. }
+            | StepKind::Fail { .. }
+            | StepKind::Delay(_)
+            | StepKind::WaitFor { .. } => None,
+        }
     }
 }
 
@@ -258,6 +279,24 @@ pub struct Step {
     pub line: u32,
 }
 
+impl Step {
+    /// What runs when its action failed for good, if the author gave any.
+    #[must_use]
+    pub fn catch(&self) -> Option<&[Self]> {
+        match &self.kind {
+            StepKind::Action { catch, .. } => catch.as_deref(),
+            StepKind::If { .. }
+            | StepKind::Switch { .. }
+            | StepKind::ForEach { .. }
+            | StepKind::SetVariable { .. }
+            | StepKind::Succeed { .. }
+            | StepKind::Fail { .. }
+            | StepKind::Delay(_)
+            | StepKind::WaitFor { .. } => None,
+        }
+    }
+}
+
 /// What a step does. Closed on purpose; the stored form only ever grows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -272,6 +311,12 @@ pub enum StepKind {
         /// How long one execution of `run` may take.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         timeout: Option<Micros>,
+        /// In place of the action's own policy, never with more attempts.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry: Option<RetryPolicy>,
+        /// What runs when the action failed for good. Absent or not empty.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        catch: Option<Vec<Step>>,
     },
     /// `if`
     If {

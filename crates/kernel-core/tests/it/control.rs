@@ -218,7 +218,13 @@ fn a_condition_that_is_no_bool_fails_the_step() {
 #[test]
 fn a_config_with_a_missing_value_fails_before_the_action() {
     let config = Template::Object(vec![("x".to_owned(), Template::Expr(name("nothing")))]);
-    let call = StepKind::Action { action: "idempotent".to_owned(), config, timeout: None };
+    let call = StepKind::Action {
+        action: "idempotent".to_owned(),
+        config,
+        timeout: None,
+        retry: None,
+        catch: None,
+    };
     let drive = Drive::begun(plan(vec![step(call)]));
     assert_eq!(drive.failure().code, Code::VALUE_UNAVAILABLE);
 }

@@ -1,12 +1,14 @@
 //! Steps that call an action of the module.
 
-use surefoot_kernel_core::plan::StepKind;
+use std::collections::BTreeMap;
+
+use surefoot_kernel_core::plan::{CAUGHT_ERROR, Step, StepKind};
 
 use super::Compiler;
-use super::steps::{Outcome, Site};
+use super::steps::{Outcome, Site, ends_list};
 use super::template::Slots;
 use crate::check::schema::{Probe, problems};
-use crate::check::shape::Shape;
+use crate::check::shape::{Kinds, Shape};
 use crate::diagnostic::Path;
 use crate::manifest::{ActionDecl, is_name};
 use crate::yaml::Entry;
@@ -15,12 +17,15 @@ impl<'a> Compiler<'a> {
     pub(super) fn action_step(&mut self, site: &Site<'_, '_>) -> Option<Outcome<'a>> {
         let declared = self.declared_action(site);
         if declared.is_some() || self.manifest.is_none() {
-            self.refuse_options(site, &["saveAs", "label", "timeout"]);
+            self.refuse_options(site, &["saveAs", "label", "timeout", "retry", "catch"]);
         } else {
             // Nobody knows what was meant; a misspelt `forEach` brings parts of its own.
             self.refuse_options(
                 site,
-                &["saveAs", "label", "timeout", "then", "else", "cases", "default", "as", "do"],
+                &[
+                    "saveAs", "label", "timeout", "retry", "catch", "then", "else", "cases",
+                    "default", "as", "do",
+                ],
             );
         }
         let name = &site.head.key;
@@ -31,14 +36,61 @@ impl<'a> Compiler<'a> {
         });
         let timeout = timeout.map_or(Some(None), |timeout| timeout.map(Some));
         let config = self.action_config(site, declared, &path);
+        let retry = self.retry(site, declared);
+        let catch = self.catch_branch(site);
         let output = declared.map_or(Shape::ANY, |action| Shape::schema(&action.output));
-        let kind = config.zip(timeout).map(|(config, timeout)| StepKind::Action {
-            action: name.clone(),
-            config,
-            timeout,
-        });
+        let output = match &catch {
+            // Whoever reads the output afterwards may read that of the branch.
+            Some(Some(steps)) if !ends_list(steps) => Shape::ANY,
+            Some(_) | None => output,
+        };
         // What it saves stays known even if its config is wrong.
-        Some(Outcome { kind, output })
+        let outcome = |kind| Some(Outcome { kind, output });
+        let (Some(config), Some(timeout), Some(retry), Some(catch)) =
+            (config, timeout, retry, catch)
+        else {
+            return outcome(None);
+        };
+        let action = name.clone();
+        outcome(Some(StepKind::Action { action, config, timeout, retry, catch }))
+    }
+
+    /// The steps that run when the action failed for good. `None` if something was reported, `Some(None)` if there
+    /// are none.
+    fn catch_branch(&mut self, site: &Site<'_, '_>) -> Option<Option<Vec<Step>>> {
+        let Some(entry) = site.fields.get("catch") else { return Some(None) };
+        let path = site.path.key("catch");
+        // A `catch` inside a `catch` hides the error around it; no other name is ever hidden.
+        let outer = site.nesting.in_catch().then(|| self.scope.set_aside(CAUGHT_ERROR)).flatten();
+        let mark = self.scope.enter();
+        if self.may_bind_error(entry, &path) {
+            let text = || Shape::Kinds(Kinds::TEXT);
+            let members = [("code".to_owned(), text()), ("message".to_owned(), text())];
+            let error = Shape::Members(BTreeMap::from(members));
+            self.scope.bind(CAUGHT_ERROR, error, entry.key_span);
+        }
+        let steps = self.catch_body(entry, &path, site.nesting);
+        self.scope.leave(mark);
+        if let Some(outer) = outer {
+            self.scope.put_back(CAUGHT_ERROR, outer);
+        }
+        steps.map(Some)
+    }
+
+    fn may_bind_error(&mut self, entry: &Entry, path: &Path<'_>) -> bool {
+        let bound = self.scope.bound_at(CAUGHT_ERROR);
+        if bound.is_none() && !self.input_shapes.contains_key(CAUGHT_ERROR) {
+            return true;
+        }
+        let what =
+            if bound.is_some() { "is visible here already" } else { "is the name of an input" };
+        let message = format!("`catch` calls the failure `{CAUGHT_ERROR}`, which {what}");
+        let found = self.report.error("NAME_TAKEN", entry.key_span, path, message);
+        found.help("choose another name for the other one");
+        if let Some(first) = bound {
+            found.related(first, "bound here");
+        }
+        false
     }
 
     fn declared_action(&mut self, site: &Site<'_, '_>) -> Option<&'a ActionDecl> {

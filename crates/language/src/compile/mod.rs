@@ -7,6 +7,7 @@ mod expression;
 mod fields;
 mod inputs;
 mod place;
+mod retry;
 mod scope;
 mod steps;
 mod template;

@@ -56,6 +56,7 @@ pub const FINDING_CODES: &[(&str, &str)] = &[
     ("NOT_AN_EXPRESSION", "Exactly one expression is wanted."),
     ("NOT_SUPPORTED_YET", "The language reserves this for a later version."),
     ("REQUIRED_AND_DEFAULT", "An input is required and has a default."),
+    ("RETRY_INVALID", "A step's retry policy makes no sense, or asks for more than its action's."),
     ("STEP_KEY_TOO_LONG", "The key of a step could get longer than stores keep."),
     ("STEP_SHAPE", "A step does nothing, or more than one thing."),
     ("STEPS_EMPTY", "A list of steps is empty."),

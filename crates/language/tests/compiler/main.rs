@@ -6,6 +6,7 @@
     reason = "a helper of tests fails the test by panicking"
 )]
 
+mod catch;
 mod configs;
 mod evaluated;
 mod expressions;

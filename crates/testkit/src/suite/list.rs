@@ -202,6 +202,7 @@ macro_rules! store_suite {
                     a_failed_attempt_deep_inside_records_no_outcome_around_it
                     a_succeed_deep_inside_ends_the_run
                     now_is_the_events_time_however_late_a_step_runs
+                    a_caught_failure_goes_on_in_another_process
                     an_orderly_hand_over_is_no_failure
                     what_one_process_wrote_another_reads
                     many_writers_at_once_surface_no_error

@@ -13,6 +13,7 @@ mod store;
 mod world;
 
 mod cancel;
+mod catch;
 mod claims;
 mod classes;
 mod effects;

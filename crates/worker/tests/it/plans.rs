@@ -17,7 +17,13 @@ fn step(kind: StepKind) -> Step {
 /// An action's step.
 pub(crate) fn act(action: &str, config: Value) -> Step {
     let config = Template::Literal(config);
-    step(StepKind::Action { action: action.to_owned(), config, timeout: None })
+    step(StepKind::Action {
+        action: action.to_owned(),
+        config,
+        timeout: None,
+        retry: None,
+        catch: None,
+    })
 }
 
 /// The same with a config that is one expression.
@@ -28,12 +34,26 @@ pub(crate) fn act_on(action: &str, name: &str, member: &str) -> Step {
     } else {
         Template::Object(vec![(member.to_owned(), config)])
     };
-    step(StepKind::Action { action: action.to_owned(), config, timeout: None })
+    step(StepKind::Action {
+        action: action.to_owned(),
+        config,
+        timeout: None,
+        retry: None,
+        catch: None,
+    })
 }
 
 pub(crate) fn timed(mut of: Step, limit: Micros) -> Step {
     if let StepKind::Action { timeout, .. } = &mut of.kind {
         *timeout = Some(limit);
+    }
+    of
+}
+
+/// With steps that handle its failure.
+pub(crate) fn caught(mut of: Step, steps: Vec<Step>) -> Step {
+    if let StepKind::Action { catch, .. } = &mut of.kind {
+        *catch = Some(steps);
     }
     of
 }
@@ -95,8 +115,9 @@ pub(crate) fn plan(manifest: &Manifest, steps: Vec<Step>) -> Plan {
 fn collect(steps: &[Step], used: &mut BTreeSet<String>) {
     for step in steps {
         match &step.kind {
-            StepKind::Action { action, .. } => {
+            StepKind::Action { action, catch, .. } => {
                 used.insert(format!("action/{action}"));
+                collect(catch.as_deref().unwrap_or_default(), used);
             }
             StepKind::If { then, otherwise, .. } => {
                 collect(then, used);

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+use surefoot_kernel_core::expr::{Expr, Template};
 use surefoot_kernel_core::plan::{CAUGHT_ERROR, Step, StepKind};
 
 use super::Compiler;
@@ -122,7 +124,7 @@ impl<'a> Compiler<'a> {
         site: &Site<'_, '_>,
         declared: Option<&'a ActionDecl>,
         path: &Path<'_>,
-    ) -> Option<surefoot_kernel_core::expr::Template> {
+    ) -> Option<Template> {
         let node = &site.head.value;
         if self.manifest.is_some() && declared.is_none() && node.as_map().is_none() {
             return None;
@@ -130,10 +132,43 @@ impl<'a> Compiler<'a> {
         self.mapping(node, path, &format!("the config of `{}`", site.head.key))?;
         let mut slots = Slots::new();
         let config = self.config(node, path, &mut slots);
+        let before = self.report.count();
         if let Some(action) = declared {
             self.check_schema(action, site.head, &slots, path);
         }
-        Some(config?.template)
+        let config = config?.template;
+        if let Some(action) = declared.filter(|_| self.report.count() == before) {
+            self.check_missing(action, &config, site.head, path);
+        }
+        Some(config)
+    }
+
+    /// Warns where an action insists on a value, and gets an input that may be missing.
+    fn check_missing(
+        &mut self,
+        action: &ActionDecl,
+        config: &Template,
+        entry: &Entry,
+        path: &Path<'_>,
+    ) {
+        let Template::Object(members) = config else { return };
+        let required = action.input.get("required").and_then(Value::as_array);
+        let is_required = |key: &str| required.is_some_and(|all| all.iter().any(|it| it == key));
+        for (key, value) in members.iter().filter(|(key, _)| is_required(key)) {
+            let Some(name) = input_in(value) else { continue };
+            let input = self.inputs.get(name);
+            let may_miss = input.is_some_and(|it| !it.required && it.default.is_none());
+            if !may_miss || self.looked_for.contains(name) {
+                continue;
+            }
+            let entries = entry.value.as_map().unwrap_or_default();
+            let span = entries.iter().find(|it| it.key == *key).map(|it| it.value.span);
+            let message = format!("the input `{name}` may be missing, and then the step fails");
+            let span = span.unwrap_or(entry.key_span);
+            self.report.warning("MAY_BE_MISSING", span, &path.key(key), message).help(format!(
+                "write `inputs.{name} ?? ...`, ask `has(inputs.{name})` before, or make it required"
+            ));
+        }
     }
 
     /// Reports what is wrong with a config whatever its expressions yield.
@@ -156,5 +191,19 @@ impl<'a> Compiler<'a> {
             }
             found.maybe_help(problem.help);
         }
+    }
+}
+
+/// The input that a slot hands on as it is.
+fn input_in(value: &Template) -> Option<&str> {
+    match value {
+        Template::Expr(Expr::Member(of, name)) if **of == Expr::Name("inputs".to_owned()) => {
+            Some(name)
+        }
+        Template::Expr(_)
+        | Template::Literal(_)
+        | Template::Text(_)
+        | Template::List(_)
+        | Template::Object(_) => None,
     }
 }

@@ -42,6 +42,10 @@ pub const FINDING_CODES: &[(&str, &str)] = &[
     ("MANIFEST_SCHEMA", "A schema of the module is no JSON Schema."),
     ("MANIFEST_SETTLE_AFTER", "An action that is not ambiguous has a `settleAfter`."),
     ("MANIFEST_VERSION_ZERO", "The module's version is 0."),
+    (
+        "MAY_BE_MISSING",
+        "A warning: an action insists on a value, and gets an input that may be missing.",
+    ),
     ("MESSAGE_TOO_LONG", "A message has more than 1,000 characters."),
     ("MISSING_KEY", "A key is missing; the place is the nearest one that exists."),
     ("NAME_INVALID", "A name is not made of letters, digits and `_`, or starts with a digit."),

@@ -37,7 +37,7 @@ pub use decide::{
 pub use effect::{EffectClass, EffectKey, EffectState, LostAttempt};
 pub use event::{
     CheckedEvent, CheckedSignal, Dependency, Dispatch, EVENT_MAX_PAYLOAD_BYTES, Event, Invocation,
-    SIGNAL_MAX_DATA_BYTES, START_EVENT, Signal, actor_of,
+    SIGNAL_MAX_DATA_BYTES, START_EVENT, Signal, actor_of, schedule_event,
 };
 pub use explain::{
     Coverage, EXPLAIN_MAX_ITERATIONS, EXPLAIN_MAX_STEPS, EffectNote, EffectNotes, ExplainInput,
@@ -52,9 +52,10 @@ pub use ports::{
     Committed, Dispatched, Eager, EffectRow, Emission, Emit, EmitError, EventFilter, EventRow,
     EventStatus, EventStore, Fence, FenceError, Ids, JournalEntry, JournalText, LoadRequest,
     OperatorStore, Page, PlanStore, Publish, PublishError, Published, Recovered, RenewRequest,
-    Renewed, RunDetail, RunFilter, RunRow, RunStore, Scan, SendSignal, SessionReport, SessionRow,
-    SignalError, SignalRow, SignalSent, Source, StoreError, Stored, StoredVersion, TakeOverRequest,
-    Trace, TxStore, TxWork, ValueResolver, WakeBus, Work, WorkflowRow,
+    Renewed, RunDetail, RunFilter, RunRow, RunStore, Scan, ScheduleRow, Schedules, SendSignal,
+    SessionReport, SessionRow, SignalError, SignalRow, SignalSent, Source, StoreError, Stored,
+    StoredVersion, TakeOverRequest, Trace, TxStore, TxWork, ValueResolver, WakeBus, Work,
+    WorkflowRow,
 };
 pub use run::{
     Attention, CancelRequest, Failure, Fenced, Lease, Mode, OpenEffect, Origin, Parent, Phase,

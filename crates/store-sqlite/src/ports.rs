@@ -11,9 +11,9 @@ use surefoot_kernel_core::{
     Activate, App, AppHealth, AuditRow, ClaimRequest, Commit, Committed, Dispatched, EffectRow,
     Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Fence, LoadRequest,
     OperatorStore, Page, PlanStore, Publish, PublishError, Published, Recovered, RenewRequest,
-    Renewed, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan, Scope, SendSignal,
-    SessionReport, SessionRow, SignalError, SignalRow, SignalSent, Stamp, StoreError, Stored,
-    StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, WorkflowKey,
+    Renewed, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan, Schedules, Scope,
+    SendSignal, SessionReport, SessionRow, SignalError, SignalRow, SignalSent, Stamp, StoreError,
+    Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, WorkflowKey,
     WorkflowRow,
 };
 
@@ -141,6 +141,11 @@ impl PlanStore for SqliteStore {
             Box::pin(async move { list::workflows(conn, &app, scope.as_ref()).await })
         });
         list.await
+    }
+
+    async fn schedule_list(&self, app: &App) -> Result<Schedules, StoreError> {
+        let (app, now) = (app.clone(), self.now());
+        self.read(move |conn| Box::pin(async move { list::schedules(conn, &app, now).await })).await
     }
 
     async fn version_list(

@@ -54,6 +54,7 @@ methods! {
     VersionActivate = "version_activate" write,
     VersionLoad = "version_load" read,
     WorkflowList = "workflow_list" read,
+    ScheduleList = "schedule_list" read,
     VersionList = "version_list" read,
     AppList = "app_list" read,
     RunList = "run_list" read,

@@ -9,10 +9,10 @@ use surefoot_kernel_core::{
     Activate, App, AppHealth, AuditRow, BoxFuture, ClaimRequest, Commit, Committed, Dispatched,
     EffectRow, Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Fence, FenceError,
     LoadRequest, OperatorStore, Page, PlanStore, Publish, PublishError, Published, Recovered,
-    RenewRequest, Renewed, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan, Scope,
-    SendSignal, SessionReport, SessionRow, SignalError, SignalRow, SignalSent, Stamp, StoreError,
-    Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, Work,
-    WorkflowKey, WorkflowRow,
+    RenewRequest, Renewed, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan, Schedules,
+    Scope, SendSignal, SessionReport, SessionRow, SignalError, SignalRow, SignalSent, Stamp,
+    StoreError, Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId,
+    Work, WorkflowKey, WorkflowRow,
 };
 
 use crate::fault::{FaultPlan, Method};
@@ -135,6 +135,10 @@ impl<S: TxStore> PlanStore for FaultyStore<S> {
         scope: Option<&Scope>,
     ) -> Result<Vec<WorkflowRow>, StoreError> {
         self.plan.through(Method::WorkflowList, self.inner.workflow_list(app, scope)).await
+    }
+
+    async fn schedule_list(&self, app: &App) -> Result<Schedules, StoreError> {
+        self.plan.through(Method::ScheduleList, self.inner.schedule_list(app)).await
     }
 
     async fn version_list(

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use surefoot_kernel_core::expr::{Expr, Template};
 use surefoot_kernel_core::plan::{
     ActionPolicy, Delay, Footprint, Hashes, LANGUAGE_VERSION, ModuleRef, PLAN_SCHEMA, Plan,
-    PlanLimits, RetryPolicy, Step, StepKind, TriggerPlan,
+    PlanLimits, RetryPolicy, SchedulePlan, Step, StepKind, TriggerPlan,
 };
-use surefoot_kernel_core::{Code, EffectClass, Micros, canonical};
+use surefoot_kernel_core::{Code, EffectClass, Micros, canonical, schedule_event};
 
 /// A step, with the policies of the actions that it names.
 #[derive(Debug, Clone, PartialEq)]
@@ -186,10 +186,20 @@ pub fn plan(steps: Vec<PlanStep>) -> Plan {
     }
 }
 
+/// The plan, with a schedule more: it starts runs without inputs.
+#[must_use]
+pub fn scheduled(mut plan: Plan, name: &str, cron: &str, timezone: Option<&str>) -> Plan {
+    let timezone = timezone.map(str::to_owned);
+    let schedule = Some(SchedulePlan { cron: cron.to_owned(), timezone });
+    let event = schedule_event(name);
+    plan.triggers.insert(name.to_owned(), TriggerPlan { event, with: BTreeMap::new(), schedule });
+    plan
+}
+
 /// The plan, with a trigger more: events of this type start runs, without inputs.
 #[must_use]
 pub fn triggered(mut plan: Plan, kind: &str, event: &str) -> Plan {
-    let trigger = TriggerPlan { event: event.to_owned(), with: BTreeMap::new() };
+    let trigger = TriggerPlan { event: event.to_owned(), with: BTreeMap::new(), schedule: None };
     plan.triggers.insert(kind.to_owned(), trigger);
     plan
 }

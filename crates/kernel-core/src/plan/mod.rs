@@ -252,6 +252,19 @@ pub struct TriggerPlan {
     pub event: String,
     /// Input name → value over `trigger.*` and `now()`.
     pub with: BTreeMap<String, Template>,
+    /// Of a built-in schedule, when its events occur; its key is then the author's name for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<SchedulePlan>,
+}
+
+/// When a schedule is due. Normalised: equal schedules read the same.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct SchedulePlan {
+    /// Five fields.
+    pub cron: String,
+    /// A zone of the IANA database; absent is UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timezone: Option<String>,
 }
 
 /// Limits that hold while a plan runs.

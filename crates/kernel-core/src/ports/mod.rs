@@ -22,7 +22,10 @@ pub use operator::{
     AppHealth, AuditRow, EffectRow, EventFilter, EventRow, EventStatus, OperatorStore, Page,
     RunDetail, RunFilter, RunRow, SessionRow, SignalRow,
 };
-pub use plans::{Activate, Activation, PlanStore, Publish, Published, StoredVersion, WorkflowRow};
+pub use plans::{
+    Activate, Activation, PlanStore, Publish, Published, ScheduleRow, Schedules, StoredVersion,
+    WorkflowRow,
+};
 pub use runs::{
     ClaimRequest, LoadRequest, Recovered, RenewRequest, Renewed, RunStore, Scan, SessionReport,
     Stored, TakeOverRequest,

@@ -290,7 +290,7 @@ fn a_trigger_computes_the_inputs_from_the_event() {
     let with = |of: &str| [("a/b".to_owned(), Template::Expr(member(of)))].into();
     let triggered = |required, of: &str| {
         let mut plan = with_inputs(InputType::Text, required, None);
-        let trigger = TriggerPlan { event: "stock.low".to_owned(), with: with(of) };
+        let trigger = TriggerPlan { event: "stock.low".to_owned(), with: with(of), schedule: None };
         plan.triggers.insert("stockLow".to_owned(), trigger);
         inputs(plan, json!({ "item": "bolt" }))
     };

@@ -8,6 +8,7 @@ mod fields;
 mod inputs;
 mod place;
 mod retry;
+mod schedule;
 mod scope;
 mod steps;
 mod template;

@@ -12,6 +12,7 @@ pub const FINDING_CODES: &[(&str, &str)] = &[
     ("CONFIG_TYPE", "A value in a config is, or will be, of a type that its action does not take."),
     ("CONFIG_UNKNOWN_KEY", "A config has a key that its action does not know."),
     ("CONFIG_VALUE", "A value in a config is outside of what its action takes."),
+    ("CRON_INVALID", "A schedule's cron expression is malformed, or no date fits it."),
     ("DELAY_SHAPE", "A `delay` has neither or both of `for` and `until`."),
     ("DURATION", "A text is not a duration, or a duration is out of range."),
     (
@@ -74,6 +75,7 @@ pub const FINDING_CODES: &[(&str, &str)] = &[
     ("UNKNOWN_KEY", "A key has no meaning where it stands."),
     ("UNKNOWN_MEMBER", "A value can never have such a member."),
     ("UNKNOWN_NAME", "Nothing of this name is visible."),
+    ("UNKNOWN_TIMEZONE", "There is no such time zone."),
     ("UNKNOWN_TRIGGER", "The module has no such trigger."),
     ("UNREACHABLE", "A warning: a step stands behind the end of the run."),
     ("WRONG_TYPE", "A value is, or will be, of a type that is not taken here."),

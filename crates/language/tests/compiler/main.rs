@@ -15,6 +15,7 @@ mod hostile;
 mod limits;
 mod manifests;
 mod plans;
+mod schedules;
 mod scopes;
 mod shape;
 mod support;

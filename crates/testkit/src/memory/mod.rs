@@ -20,10 +20,10 @@ use surefoot_kernel_core::{
     Activate, App, AppHealth, AuditRow, ClaimRequest, Commit, Committed, Dispatched, EffectRow,
     Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Fence, LoadRequest,
     OperatorStore, Page, PlanStore, Publish, PublishError, Published, Recovered, RenewRequest,
-    Renewed, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan, Scope, SendSignal,
-    SessionReport, SessionRow, SignalError, SignalRow, SignalSent, Stamp, StoreError, Stored,
-    StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, Work, WorkflowKey,
-    WorkflowRow,
+    Renewed, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan, Schedules, Scope,
+    SendSignal, SessionReport, SessionRow, SignalError, SignalRow, SignalSent, Stamp, StoreError,
+    Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, Work,
+    WorkflowKey, WorkflowRow,
 };
 
 pub use self::factory::MemoryFactory;
@@ -166,6 +166,10 @@ impl PlanStore for MemoryStore {
         scope: Option<&Scope>,
     ) -> Result<Vec<WorkflowRow>, StoreError> {
         Ok(self.read().workflow_list(app, scope))
+    }
+
+    async fn schedule_list(&self, app: &App) -> Result<Schedules, StoreError> {
+        Ok(self.read().schedule_list(app, self.clock().now()))
     }
 
     async fn version_list(

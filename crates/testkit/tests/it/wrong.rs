@@ -14,9 +14,9 @@ use surefoot_kernel_core::{
     EffectRow, Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Fence, FenceError,
     LoadRequest, Micros, OperatorStore, Page, PlanStore, Publish, PublishError, Published, Receipt,
     Recovered, RenewRequest, Renewed, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan,
-    Scope, SendSignal, SessionReport, SessionRow, SignalError, SignalRow, SignalSent, Stamp,
-    StoreError, Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId,
-    Work, WorkflowKey, WorkflowRow,
+    Schedules, Scope, SendSignal, SessionReport, SessionRow, SignalError, SignalRow, SignalSent,
+    Stamp, StoreError, Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork,
+    VersionId, Work, WorkflowKey, WorkflowRow,
 };
 use surefoot_testkit::suite::{
     StoreFactory, Tamper, Tampered, World, dispatch, events, fence, fidelity, journal, leases,
@@ -218,6 +218,10 @@ impl PlanStore for Wrong {
         scope: Option<&Scope>,
     ) -> Result<Vec<WorkflowRow>, StoreError> {
         self.inner.workflow_list(app, scope).await
+    }
+
+    async fn schedule_list(&self, app: &App) -> Result<Schedules, StoreError> {
+        self.inner.schedule_list(app).await
     }
 
     async fn version_list(

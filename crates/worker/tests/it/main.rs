@@ -23,6 +23,7 @@ mod leases;
 mod operators;
 mod poison;
 mod pool;
+mod schedules;
 mod transactions;
 mod twice;
 mod waits;

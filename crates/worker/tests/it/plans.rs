@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use surefoot_kernel_core::expr::{Expr, Template};
 use surefoot_kernel_core::plan::{
-    ActionPolicy, Delay, Hashes, LANGUAGE_VERSION, PLAN_SCHEMA, Plan, PlanLimits, Step, StepKind,
+    ActionPolicy, Delay, Hashes, LANGUAGE_VERSION, PLAN_SCHEMA, Plan, PlanLimits, SchedulePlan,
+    Step, StepKind, TriggerPlan,
 };
 use surefoot_kernel_core::{EffectClass, Micros};
 use surefoot_language::Manifest;
@@ -110,6 +111,14 @@ pub(crate) fn plan(manifest: &Manifest, steps: Vec<Step>) -> Plan {
         bindings: BTreeMap::new(),
         limits: PlanLimits { loop_items: 100 },
     }
+}
+
+/// With a schedule, in UTC.
+pub(crate) fn scheduled(mut plan: Plan, name: &str, cron: &str) -> Plan {
+    let schedule = Some(SchedulePlan { cron: cron.to_owned(), timezone: None });
+    let event = surefoot_kernel_core::schedule_event(name);
+    plan.triggers.insert(name.to_owned(), TriggerPlan { event, with: BTreeMap::new(), schedule });
+    plan
 }
 
 fn collect(steps: &[Step], used: &mut BTreeSet<String>) {

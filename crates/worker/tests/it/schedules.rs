@@ -53,7 +53,8 @@ async fn a_slot_is_one_event_whoever_finds_it_due_and_however_often() {
     assert_eq!(fired(&world).await, []);
     pass(2).await;
     let (first, second) = tokio::join!(one.tick(Tick::max_runs(10)), two.tick(Tick::max_runs(10)));
-    (first.unwrap(), second.unwrap());
+    first.unwrap();
+    second.unwrap();
     tick(&one).await;
     tick(&world.other_worker()).await;
     assert_eq!(fired(&world).await, slots(&["00:30"]));

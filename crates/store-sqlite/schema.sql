@@ -10,12 +10,17 @@ CREATE TABLE activation (
     authorization TEXT,
     -- What an operator disabled stays disabled, also while the live version does not have it.
     enabled INTEGER NOT NULL CHECK (enabled IN (0, 1)),
-    present INTEGER NOT NULL CHECK (present IN (0, 1))
+    present INTEGER NOT NULL CHECK (present IN (0, 1)),
+    -- Of a schedule, when it is due, as JSON, and since when it stands like this.
+    schedule TEXT,
+    since INTEGER NOT NULL
 ) STRICT;
 
 CREATE UNIQUE INDEX activation_key ON activation (workflow, key);
 
 CREATE INDEX activation_match ON activation (app, scope, event);
+
+CREATE INDEX activation_schedule ON activation (app) WHERE schedule IS NOT NULL;
 
 CREATE TABLE audit (
     no INTEGER PRIMARY KEY,

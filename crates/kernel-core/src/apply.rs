@@ -27,7 +27,8 @@ pub fn apply(mut run: Run, fact: &Fact) -> Run {
         Fact::OutputRefused { step, action, error, evidence, at } => {
             output_refused(run, (step, action), error, evidence, *at)
         }
-        Fact::StepFailed { .. } => step_over(explained(run)),
+        Fact::StepFailed { caught: true, .. } => progressed(step_over(explained(run))),
+        Fact::StepFailed { caught: false, .. } => step_over(explained(run)),
         Fact::DeadlineSet { step, at } => {
             run.deadline = Some(StepDeadline { step: step.clone(), at: *at });
             run

@@ -15,6 +15,12 @@ pub const SIGNAL_MAX_DATA_BYTES: usize = 64 * 1024;
 /// The event type of the activation `start` that every workflow has.
 pub const START_EVENT: &str = "surefoot.start";
 
+/// The event type of a workflow's schedule: it is emitted to that workflow alone.
+#[must_use]
+pub fn schedule_event(name: &str) -> String {
+    format!("surefoot.schedule.{name}")
+}
+
 /// When the runs of an event are created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

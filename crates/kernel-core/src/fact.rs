@@ -84,6 +84,9 @@ pub enum Fact {
         effect: Option<EffectState>,
         /// Whose word that is.
         by: SaidBy,
+        /// The run goes on with the step's `catch`: the failure is its outcome.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        caught: bool,
     },
     /// The first park of a step fixed its deadline.
     DeadlineSet {

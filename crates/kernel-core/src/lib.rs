@@ -38,7 +38,7 @@ pub use decide::{
 pub use effect::{EffectClass, EffectKey, EffectState, LostAttempt};
 pub use event::{
     CheckedEvent, CheckedSignal, Dependency, Dispatch, EVENT_MAX_PAYLOAD_BYTES, Event, Invocation,
-    SIGNAL_MAX_DATA_BYTES, START_EVENT, Signal, actor_of,
+    SIGNAL_MAX_DATA_BYTES, START_EVENT, Signal, actor_of, schedule_event,
 };
 pub use explain::{
     Coverage, EXPLAIN_MAX_ITERATIONS, EXPLAIN_MAX_STEPS, EffectNote, EffectNotes, ExplainInput,
@@ -55,9 +55,9 @@ pub use ports::{
     JournalEntry, JournalText, LoadRequest, OpenEffectRow, OperatorStore, Page, PassTime, Place,
     PlanStore, Prunable, Prune, Pruned, Publish, PublishError, Published, Recovered, Redrive,
     Redriven, RenewRequest, Renewed, RetentionError, RetentionStore, RunDetail, RunFilter, RunRow,
-    RunStore, Scan, SendSignal, SessionReport, SessionRow, SetActivation, SignalError, SignalRow,
-    SignalSent, Source, StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest, Trace,
-    TxStore, TxWork, ValueResolver, WakeBus, Work, WorkflowRow,
+    RunStore, Scan, ScheduleRow, Schedules, SendSignal, SessionReport, SessionRow, SetActivation,
+    SignalError, SignalRow, SignalSent, Source, StoreError, StoreFact, Stored, StoredVersion,
+    TakeOverRequest, Trace, TxStore, TxWork, ValueResolver, WakeBus, Work, WorkflowRow,
 };
 pub use run::{
     Attention, CancelRequest, Failure, Fenced, Lease, Mode, OpenEffect, Origin, Parent, Phase,

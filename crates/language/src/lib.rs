@@ -12,6 +12,7 @@ mod erased;
 mod expression;
 mod manifest;
 mod module;
+mod schedule;
 mod schema;
 mod source;
 mod yaml;
@@ -41,6 +42,7 @@ pub use manifest::{
     RESERVED_TRIGGER_KINDS, TriggerDecl,
 };
 pub use module::{Action, Loaded, Module, ModuleBuilder, ModuleError};
+pub use schedule::{BadCron, BadSchedule, Cron, Schedule, slot_key};
 pub use schema::{BadSchema, CompiledSchema, SchemaFinding, close_schema, validate_against};
 pub use source::Span;
 pub use yaml::{KEY_MAX_CHARS, SOURCE_MAX_CHARS, SOURCE_MAX_DEPTH, SOURCE_MAX_NODES};

@@ -12,10 +12,10 @@ use surefoot_kernel_core::{
     Deleted, Dispatched, EffectRow, Emission, Emit, EmitError, EventFilter, EventRow, EventStore,
     Expired, Fence, LoadRequest, OperatorStore, Page, Place, PlanStore, Prune, Pruned, Publish,
     PublishError, Published, Recovered, Redrive, Redriven, RenewRequest, Renewed, RetentionError,
-    RetentionStore, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan, Scope, SendSignal,
-    SessionReport, SessionRow, SetActivation, SignalError, SignalRow, SignalSent, Stamp,
-    StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork,
-    VersionId, WorkflowKey, WorkflowRow,
+    RetentionStore, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan, Schedules, Scope,
+    SendSignal, SessionReport, SessionRow, SetActivation, SignalError, SignalRow, SignalSent,
+    Stamp, StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore,
+    TxWork, VersionId, WorkflowKey, WorkflowRow,
 };
 
 use crate::error::is_transaction_conflict;
@@ -154,6 +154,11 @@ impl PlanStore for SqliteStore {
             Box::pin(async move { list::workflows(conn, &app, scope.as_ref()).await })
         });
         list.await
+    }
+
+    async fn schedule_list(&self, app: &App) -> Result<Schedules, StoreError> {
+        let (app, now) = (app.clone(), self.now());
+        self.read(move |conn| Box::pin(async move { list::schedules(conn, &app, now).await })).await
     }
 
     async fn version_list(

@@ -70,6 +70,8 @@ statements! {
     WORKFLOW_SET_ACTIVE = "workflow/set_active",
     WORKFLOW_CLEAR_ACTIVATIONS = "workflow/clear_activations",
     WORKFLOW_WRITE_ACTIVATION = "workflow/write_activation",
+    WORKFLOW_FORGET_SCHEDULES = "workflow/forget_schedules",
+    WORKFLOW_SCHEDULES = "workflow/schedules",
     VERSION_INSERT = "version/insert",
     VERSION_BY_ID = "version/by_id",
     VERSION_BY_REVISION = "version/by_revision",

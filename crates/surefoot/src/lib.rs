@@ -81,8 +81,8 @@ pub use surefoot_store_sqlite::{SqliteStore, SqliteTx};
 pub use surefoot_testkit as testkit;
 pub use surefoot_worker::{
     AfterCommit, AwaitError, CancelError, CancelOutcome, Claim, Gate, Health, Kernel,
-    KernelBuilder, NotYet, Publication, Running, Scoped, StepInterest, Tick, Ticked, Worker,
-    WorkerBuilder, WorkerError, WorkerWaker,
+    KernelBuilder, Misfire, NotYet, Publication, Running, Scoped, StepInterest, Tick, Ticked,
+    Worker, WorkerBuilder, WorkerError, WorkerWaker,
 };
 
 /// All that an application types: `use surefoot::prelude::*;`.

@@ -57,6 +57,7 @@ methods! {
     ActivationSet = "activation_set" write,
     VersionLoad = "version_load" read,
     WorkflowList = "workflow_list" read,
+    ScheduleList = "schedule_list" read,
     VersionList = "version_list" read,
     AppList = "app_list" read,
     RunList = "run_list" read,

@@ -11,9 +11,9 @@ use surefoot_kernel_core::{
     EventStore, Expired, Fence, FenceError, LoadRequest, OperatorStore, Page, Place, PlanStore,
     Prune, Pruned, Publish, PublishError, Published, Recovered, Redrive, Redriven, RenewRequest,
     Renewed, RetentionError, RetentionStore, Run, RunDetail, RunFilter, RunId, RunRow, RunStore,
-    Scan, Scope, SendSignal, SessionReport, SessionRow, SetActivation, SignalError, SignalRow,
-    SignalSent, Stamp, StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest, Timestamp,
-    TxStore, TxWork, VersionId, Work, WorkflowKey, WorkflowRow,
+    Scan, Schedules, Scope, SendSignal, SessionReport, SessionRow, SetActivation, SignalError,
+    SignalRow, SignalSent, Stamp, StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest,
+    Timestamp, TxStore, TxWork, VersionId, Work, WorkflowKey, WorkflowRow,
 };
 
 use crate::fault::{FaultPlan, Method, Stop, When};
@@ -151,6 +151,10 @@ impl<S: TxStore> PlanStore for FaultyStore<S> {
         scope: Option<&Scope>,
     ) -> Result<Vec<WorkflowRow>, StoreError> {
         self.plan.through(Method::WorkflowList, self.inner.workflow_list(app, scope)).await
+    }
+
+    async fn schedule_list(&self, app: &App) -> Result<Schedules, StoreError> {
+        self.plan.through(Method::ScheduleList, self.inner.schedule_list(app)).await
     }
 
     async fn version_list(

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use surefoot_kernel_core::expr::{Expr, Template};
 use surefoot_kernel_core::plan::{
     ActionPolicy, Delay, Footprint, Hashes, LANGUAGE_VERSION, ModuleRef, PLAN_SCHEMA, Plan,
-    PlanLimits, RetryPolicy, Step, StepKind, TriggerPlan,
+    PlanLimits, RetryPolicy, SchedulePlan, Step, StepKind, TriggerPlan,
 };
-use surefoot_kernel_core::{Code, EffectClass, Micros, canonical};
+use surefoot_kernel_core::{Code, EffectClass, Micros, canonical, schedule_event};
 
 /// A step, with the policies of the actions that it names.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,6 +44,15 @@ impl PlanStep {
         self
     }
 
+    /// With steps that handle its failure. Actions only.
+    #[must_use]
+    pub fn catch(mut self, steps: Vec<PlanStep>) -> Self {
+        if let StepKind::Action { catch, .. } = &mut self.step.kind {
+            *catch = Some(steps.iter().map(|step| step.step.clone()).collect());
+        }
+        self.with(&steps)
+    }
+
     /// With so many executions that may end badly in a row. Actions only.
     #[must_use]
     pub fn attempts(mut self, attempts: u32) -> Self {
@@ -63,7 +72,13 @@ impl PlanStep {
 #[must_use]
 pub fn action(name: &str, class: EffectClass) -> PlanStep {
     let config = Template::Literal(json!({}));
-    let kind = StepKind::Action { action: name.to_owned(), config, timeout: None };
+    let kind = StepKind::Action {
+        action: name.to_owned(),
+        config,
+        timeout: None,
+        retry: None,
+        catch: None,
+    };
     let output = (class != EffectClass::Pure).then(|| json!({}));
     let policy = ActionPolicy { class, retry: RetryPolicy::default(), settle_after: None, output };
     let mut step = PlanStep::new(kind);
@@ -171,10 +186,20 @@ pub fn plan(steps: Vec<PlanStep>) -> Plan {
     }
 }
 
+/// The plan, with a schedule more: it starts runs without inputs.
+#[must_use]
+pub fn scheduled(mut plan: Plan, name: &str, cron: &str, timezone: Option<&str>) -> Plan {
+    let timezone = timezone.map(str::to_owned);
+    let schedule = Some(SchedulePlan { cron: cron.to_owned(), timezone });
+    let event = schedule_event(name);
+    plan.triggers.insert(name.to_owned(), TriggerPlan { event, with: BTreeMap::new(), schedule });
+    plan
+}
+
 /// The plan, with a trigger more: events of this type start runs, without inputs.
 #[must_use]
 pub fn triggered(mut plan: Plan, kind: &str, event: &str) -> Plan {
-    let trigger = TriggerPlan { event: event.to_owned(), with: BTreeMap::new() };
+    let trigger = TriggerPlan { event: event.to_owned(), with: BTreeMap::new(), schedule: None };
     plan.triggers.insert(kind.to_owned(), trigger);
     plan
 }

@@ -22,6 +22,8 @@ pub(crate) type Authorize =
 
 const SLOTS: usize = 4;
 const LEASE: Duration = Duration::from_secs(120);
+const CATCH_UP: Duration = Duration::from_secs(3_600);
+const CATCH_UP_MAX: Duration = Duration::from_secs(7 * 86_400);
 const SCAN: Duration = Duration::from_secs(1);
 
 /// What a worker took: enough to make one run's value resolver.
@@ -72,6 +74,16 @@ impl fmt::Display for NotYet {
 
 impl StdError for NotYet {}
 
+/// What a worker does about slots of a schedule that passed while nobody fired them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Misfire {
+    /// Fires the last one.
+    #[default]
+    Latest,
+    /// Fires each of them, the oldest first.
+    All,
+}
+
 /// Puts a worker together. Made by [`Kernel::worker`].
 #[must_use = "a worker builder does nothing until `build` or `start`"]
 pub struct WorkerBuilder<S: TxStore> {
@@ -85,6 +97,8 @@ pub struct WorkerBuilder<S: TxStore> {
     authorize: Option<Authorize>,
     bus: Option<Arc<dyn WakeBus>>,
     trace: Option<Arc<dyn Trace>>,
+    catch_up: Duration,
+    misfire: Misfire,
 }
 
 impl<S: TxStore> WorkerBuilder<S> {
@@ -100,6 +114,8 @@ impl<S: TxStore> WorkerBuilder<S> {
             authorize: None,
             bus: None,
             trace: None,
+            catch_up: CATCH_UP,
+            misfire: Misfire::default(),
         }
     }
 
@@ -153,6 +169,13 @@ impl<S: TxStore> WorkerBuilder<S> {
         self
     }
 
+    /// How old a slot of a schedule may be and still fire, after a time when no worker ran, and which of several such
+    /// slots do; an hour and [`Misfire::Latest`] by default. Workers of one app should agree on it.
+    pub fn catch_up(mut self, window: Duration, misfire: Misfire) -> Self {
+        (self.catch_up, self.misfire) = (window, misfire);
+        self
+    }
+
     /// Carries wake-ups between processes. Without one, others find work by their scan.
     pub fn wake_bus(mut self, bus: impl WakeBus + 'static) -> Self {
         self.bus = Some(Arc::new(bus));
@@ -168,7 +191,7 @@ impl<S: TxStore> WorkerBuilder<S> {
     /// Checks the whole.
     ///
     /// # Errors
-    /// No slots, a lease or a scan out of range, a module that is loaded twice.
+    /// No slots, a lease, a scan or a catch-up window out of range, a module that is loaded twice.
     pub fn build(self) -> Result<Worker, WorkerError> {
         if self.slots == 0 {
             return Err(WorkerError::NoSlots);
@@ -179,6 +202,9 @@ impl<S: TxStore> WorkerBuilder<S> {
         }
         if !(Duration::from_millis(10)..=Duration::from_secs(60)).contains(&scan) {
             return Err(WorkerError::BadScan { got_ms: scan.as_millis() });
+        }
+        if self.catch_up > CATCH_UP_MAX {
+            return Err(WorkerError::BadCatchUp { got_ms: self.catch_up.as_millis() });
         }
         self.check_modules()?;
         let settings = Settings {
@@ -191,6 +217,8 @@ impl<S: TxStore> WorkerBuilder<S> {
             authorize: self.authorize,
             bus: self.bus,
             trace: self.trace,
+            catch_up: self.catch_up.into(),
+            misfire: self.misfire,
         };
         Ok(Worker::new(Engine::new(self.kernel, settings, self.modules)))
     }

@@ -1,6 +1,6 @@
 //! Errors of the handle and of workers.
 
-use surefoot_kernel_core::{RunId, StoreError};
+use surefoot_kernel_core::{EmitError, RunId, StoreError};
 
 /// Why a worker could not be built, or could not go on.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +21,15 @@ pub enum WorkerError {
         /// What was given.
         got_ms: u128,
     },
+    /// Slots of weeks ago help nobody.
+    #[error("the catch-up window of schedules is at most 7 days, it is {got_ms} ms")]
+    BadCatchUp {
+        /// What was given.
+        got_ms: u128,
+    },
+    /// The event of a schedule's slot could not be recorded; it is tried again.
+    #[error("a schedule could not fire")]
+    Schedule(#[source] EmitError),
     /// One version of a module has one meaning.
     #[error("module `{id}` is loaded twice with version {version}")]
     SameModuleTwice {

@@ -11,7 +11,7 @@ mod kernel;
 mod system;
 mod worker;
 
-pub use builder::{Claim, Gate, NotYet, WorkerBuilder};
+pub use builder::{Claim, Gate, Misfire, NotYet, WorkerBuilder};
 pub use engine::LoopHealth;
 pub use error::{AwaitError, CancelError, WorkerError};
 pub use kernel::{

@@ -181,7 +181,14 @@ impl Running {
     #[must_use]
     pub fn health(&self) -> Health {
         let lives = &self.shift.lives;
-        let loops = [&lives.claims, &lives.leases, &lives.recovery, &lives.sessions, &lives.wakes];
+        let loops = [
+            &lives.claims,
+            &lives.leases,
+            &lives.recovery,
+            &lives.schedules,
+            &lives.sessions,
+            &lives.wakes,
+        ];
         Health {
             session: self.shift.session,
             slots: self.engine.slots(),

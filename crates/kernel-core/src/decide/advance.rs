@@ -1,11 +1,12 @@
 //! What a run that a worker holds does next.
 
+use super::answer::failed_for_good;
 use super::{
     Call, Command, Decision, Durability, Held, JOURNAL_MAX_BYTES, OUTPUT_MAX_BYTES, Rejection,
     park, wrong_state,
 };
 use crate::interpreter::compute_inputs;
-use crate::plan::{ActionPolicy, Plan, Step, StepKind};
+use crate::plan::{ActionPolicy, Plan, RetryPolicy, Step, StepKind};
 use crate::{
     Code, EffectClass, End, Fact, Failure, Next, OpenEffect, Phase, RUN_MAX_CONSECUTIVE_FAILURES,
     RestoreInvalid, SaidBy, StepKey, Timestamp, Todo,
@@ -52,16 +53,14 @@ fn step_on(held: &Held, plan: &Plan, next: Next<'_>, now: Timestamp) -> Decision
 /// Whether the run may not go on: too many bad executions in a row, or a full journal.
 fn too_much(held: &Held, plan: &Plan, next: &Next<'_>, now: Timestamp) -> Option<Decision> {
     let stop = |failure: Failure| match next {
-        Next::Step { key, .. } => fail(held, key, failure, now),
+        Next::Step { key, node } => fail(held, (key, node), failure, now),
         Next::Inputs | Next::Broken(_) | Next::Done { .. } => end(held, End::Failed(failure), now),
     };
-    let policy = match next {
-        Next::Step { node: Step { kind: StepKind::Action { action, .. }, .. }, .. } => {
-            plan.policies.get(action)
-        }
-        Next::Step { .. } | Next::Inputs | Next::Broken(_) | Next::Done { .. } => None,
+    let retry = match next {
+        Next::Step { node, .. } => plan.retry_of(node),
+        Next::Inputs | Next::Broken(_) | Next::Done { .. } => None,
     };
-    if let Some(failure) = exhausted(held, attempts_of(policy)) {
+    if let Some(failure) = exhausted(held, attempts_of(retry)) {
         return Some(stop(failure));
     }
     let room = 2 * OUTPUT_MAX_BYTES as u64;
@@ -73,8 +72,8 @@ fn too_much(held: &Held, plan: &Plan, next: &Next<'_>, now: Timestamp) -> Option
     })
 }
 
-fn attempts_of(policy: Option<&ActionPolicy>) -> u32 {
-    policy.map_or(RUN_MAX_CONSECUTIVE_FAILURES, |policy| policy.retry.attempts)
+fn attempts_of(retry: Option<&RetryPolicy>) -> u32 {
+    retry.map_or(RUN_MAX_CONSECUTIVE_FAILURES, |retry| retry.attempts)
 }
 
 /// Whether too many executions in a row ended badly for another one.
@@ -94,38 +93,34 @@ fn step(held: &Held, plan: &Plan, key: &StepKey, node: &Step, now: Timestamp) ->
         StepKind::If { .. } | StepKind::Switch { .. } | StepKind::ForEach { .. } => {
             match held.cursor.choose(node, plan.limits.loop_items) {
                 Ok(taken) => lazily(held, Fact::BranchTaken { step: key.clone(), taken }),
-                Err(failure) => fail(held, key, failure, now),
+                Err(failure) => fail(held, (key, node), failure, now),
             }
         }
-        StepKind::Action { action, config, timeout } => match call(held, plan, key, action, config)
-        {
-            Ok(mut call) => {
-                call.timeout = *timeout;
-                begin(held, call)
-            }
-            Err(failure) => fail(held, key, failure, now),
+        StepKind::Action { .. } => match call(held, plan, key, node) {
+            Ok(call) => begin(held, call),
+            Err(failure) => fail(held, (key, node), failure, now),
         },
         StepKind::SetVariable { value, .. } => match held.cursor.render(value) {
             Ok(output) => lazily(held, completed(key, output, SaidBy::Kernel)),
-            Err(failure) => fail(held, key, failure, now),
+            Err(failure) => fail(held, (key, node), failure, now),
         },
         StepKind::Succeed { message } => match sentence(held, message) {
             Ok(message) => {
                 let (result, message) = (serde_json::Value::Null, Some(message));
                 end(held, End::Succeeded { result, message, step: Some(key.clone()) }, now)
             }
-            Err(failure) => fail(held, key, failure, now),
+            Err(failure) => fail(held, (key, node), failure, now),
         },
         StepKind::Fail { message, code } => match sentence(held, message) {
             Ok(message) => {
                 let code = code.clone().unwrap_or(Code::FAILED);
-                fail(held, key, Failure::new(code, message), now)
+                fail(held, (key, node), Failure::new(code, message), now)
             }
-            Err(failure) => fail(held, key, failure, now),
+            Err(failure) => fail(held, (key, node), failure, now),
         },
-        StepKind::Delay(delay) => park::delay(held, key, delay, now),
+        StepKind::Delay(delay) => park::delay(held, (key, node), delay, now),
         StepKind::WaitFor { signal, key: of, timeout } => {
-            park::wait_for(held, key, (signal, of), *timeout, now)
+            park::wait_for(held, (key, node), (signal, of), *timeout, now)
         }
     }
 }
@@ -154,24 +149,21 @@ fn begin(held: &Held, call: Call) -> Decision {
 }
 
 /// The call of a step: config resolved from recorded values only, so it is the same for every attempt.
-pub(super) fn call(
-    held: &Held,
-    plan: &Plan,
-    step: &StepKey,
-    action: &str,
-    config: &crate::expr::Template,
-) -> Result<Call, Failure> {
+pub(super) fn call(held: &Held, plan: &Plan, step: &StepKey, node: &Step) -> Result<Call, Failure> {
+    let StepKind::Action { action, config, timeout, .. } = &node.kind else {
+        return Err(Failure::new(Code::RESTORE_INVALID, "only actions are called"));
+    };
     let policy = policy_of(plan, action)?;
     let resumed = held.run.resume.as_ref().filter(|resume| resume.step == *step);
     Ok(Call {
         config: held.cursor.render(config)?,
         effect_key: held.run.effect_key(step),
         step: step.clone(),
-        action: action.to_owned(),
+        action: action.clone(),
         class: policy.class,
         attempt: held.run.step_attempt.max(1),
         resumed: resumed.map(|resume| resume.wake.clone()),
-        timeout: None,
+        timeout: *timeout,
     })
 }
 
@@ -185,11 +177,6 @@ pub(super) fn policy_of<'p>(plan: &'p Plan, action: &str) -> Result<&'p ActionPo
 
 /// An effect is unexplained: nothing else is done before the provider was asked.
 fn ask_provider(held: &Held, plan: &Plan, effect: &OpenEffect) -> Decision {
-    // An action's attempts are calls, and a question is none: it is asked however few calls are allowed.
-    let attempts = attempts_of(plan.policies.get(&effect.action)).max(RUN_MAX_CONSECUTIVE_FAILURES);
-    if let Some(failure) = exhausted(held, attempts) {
-        return attention(held, failure.at(&effect.step));
-    }
     let node = match held.cursor.next(plan) {
         Ok(Next::Step { key, node }) if key == effect.step => node,
         Ok(_) => {
@@ -203,13 +190,13 @@ fn ask_provider(held: &Held, plan: &Plan, effect: &OpenEffect) -> Decision {
             return attention(held, Failure::new(Code::RESTORE_INVALID, what));
         }
     };
-    let StepKind::Action { action, config, timeout } = &node.kind else {
-        let text = format!("the effect of `{}` is open, but that step is no action", effect.step);
-        return attention(held, Failure::new(Code::RESTORE_INVALID, text));
-    };
-    match call(held, plan, &effect.step, action, config) {
-        Ok(mut call) => {
-            call.timeout = *timeout;
+    // An action's attempts are calls, and a question is none: it is asked however few calls are allowed.
+    let attempts = attempts_of(plan.retry_of(node)).max(RUN_MAX_CONSECUTIVE_FAILURES);
+    if let Some(failure) = exhausted(held, attempts) {
+        return attention(held, failure.at(&effect.step));
+    }
+    match call(held, plan, &effect.step, node) {
+        Ok(call) => {
             Decision::command(held, Vec::new(), Command::Reconcile(call), Durability::Before)
         }
         Err(failure) => attention(held, failure.at(&effect.step)),
@@ -229,17 +216,14 @@ pub(super) fn end(held: &Held, end: End, now: Timestamp) -> Decision {
     Decision::record(&held.run, vec![Fact::Ended { end, at: now }], Durability::Now)
 }
 
-/// A step failed for good, without any effect, and the run with it.
-pub(super) fn fail(held: &Held, step: &StepKey, failure: Failure, now: Timestamp) -> Decision {
-    let error = failure.at(step);
-    let failed = Fact::StepFailed {
-        step: step.clone(),
-        error: error.clone(),
-        effect: None,
-        by: SaidBy::Kernel,
-    };
-    let ended = Fact::Ended { end: End::Failed(error), at: now };
-    Decision::record(&held.run, vec![failed, ended], Durability::Now)
+/// A step failed for good before its action was called, as far as this execution knows.
+pub(super) fn fail(
+    held: &Held,
+    at: (&StepKey, &Step),
+    failure: Failure,
+    now: Timestamp,
+) -> Decision {
+    failed_for_good(held, at, failure, None, SaidBy::Kernel, now)
 }
 
 pub(super) fn attention(held: &Held, error: Failure) -> Decision {

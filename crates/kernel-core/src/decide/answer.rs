@@ -1,12 +1,12 @@
 //! What an action's answer means, by its class.
 
-use super::advance::{attention, call, completed, policy_of};
+use super::advance::{call, completed, policy_of};
 use super::backoff::retry_delay;
 use super::{
     Answer, Command, Decision, Durability, Held, Prepared, RECONCILE_FIRST_AFTER, Rejection, park,
     wrong_state,
 };
-use crate::plan::{ActionPolicy, Plan, StepKind};
+use crate::plan::{ActionPolicy, Plan, RetryPolicy, Step, StepKind};
 use crate::{
     Code, EffectClass, EffectState, End, Fact, Failure, Next, Phase, ReleaseReason, SaidBy,
     StepKey, Timestamp, Todo,
@@ -20,41 +20,29 @@ pub(super) fn prepared(
     result: Prepared,
     now: Timestamp,
 ) -> Result<Decision, Rejection> {
-    let (action, policy) = open_action(held, plan, step)?;
+    let open = open_action(held, plan, step)?;
     if open_mark(held, step).is_some() {
         return Err(wrong_state(&held.run, "the call is marked already"));
     }
     match result {
-        Prepared::Stopped(answer) => Ok(without_effect(held, policy, step, answer, now)),
+        Prepared::Stopped(answer) => Ok(without_effect(held, open, step, answer, now)),
         Prepared::Ready if held.run.cancel.is_some() => {
             Ok(super::advance::end(held, End::Canceled, now))
         }
-        Prepared::Ready => Ok(make_call(held, plan, step, action, policy.class, now)),
+        Prepared::Ready => Ok(make_call(held, plan, step, open, now)),
     }
 }
 
-fn make_call(
-    held: &Held,
-    plan: &Plan,
-    step: &StepKey,
-    action: &str,
-    class: EffectClass,
-    now: Timestamp,
-) -> Decision {
-    let Ok(Next::Step { node, .. }) = held.cursor.next(plan) else {
-        return attention(held, Failure::new(Code::RESTORE_INVALID, "the step is gone").at(step));
-    };
-    let StepKind::Action { config, timeout, .. } = &node.kind else {
-        return attention(held, Failure::new(Code::RESTORE_INVALID, "no action").at(step));
-    };
-    match call(held, plan, step, action, config) {
-        Ok(mut call) => {
-            call.timeout = *timeout;
-            let mark = Fact::CallMarked { step: step.clone(), action: action.to_owned(), at: now };
-            let facts = if class.is_marked_before_call() { vec![mark] } else { Vec::new() };
+fn make_call(held: &Held, plan: &Plan, step: &StepKey, open: Open<'_>, now: Timestamp) -> Decision {
+    match call(held, plan, step, open.node) {
+        Ok(call) => {
+            let action = call.action.clone();
+            let mark = Fact::CallMarked { step: step.clone(), action, at: now };
+            let is_marked = call.class.is_marked_before_call();
+            let facts = if is_marked { vec![mark] } else { Vec::new() };
             Decision::command(held, facts, Command::Call(call), Durability::Before)
         }
-        Err(failure) => super::advance::fail(held, step, failure, now),
+        Err(failure) => super::advance::fail(held, (step, open.node), failure, now),
     }
 }
 
@@ -66,26 +54,24 @@ pub(super) fn answered(
     answer: Answer,
     now: Timestamp,
 ) -> Result<Decision, Rejection> {
-    let (action, policy) = open_action(held, plan, step)?;
-    match (policy.class, open_mark(held, step)) {
+    let open = open_action(held, plan, step)?;
+    match (open.policy.class, open_mark(held, step)) {
         (EffectClass::Ambiguous, None) => {
             Err(wrong_state(&held.run, "no call of this step is marked"))
         }
-        (EffectClass::Ambiguous, Some(_)) => {
-            Ok(after_mark(held, policy, (step, action), answer, now))
-        }
+        (EffectClass::Ambiguous, Some(_)) => Ok(after_mark(held, open, step, answer, now)),
         (EffectClass::Idempotent, _) => match answer {
             Answer::OutputRefused { error, evidence } => {
-                Ok(output_refused(held, (step, action), error, evidence, now))
+                Ok(output_refused(held, (step, open.action), error, evidence, now))
             }
             answer @ (Answer::Succeeded { .. }
             | Answer::Failed { .. }
             | Answer::Waiting { .. }
             | Answer::Unknown { .. }
-            | Answer::NotCalled) => Ok(without_effect(held, policy, step, answer, now)),
+            | Answer::NotCalled) => Ok(without_effect(held, open, step, answer, now)),
         },
         (EffectClass::Pure | EffectClass::Transactional, _) => {
-            Ok(without_effect(held, policy, step, answer, now))
+            Ok(without_effect(held, open, step, answer, now))
         }
     }
 }
@@ -93,14 +79,14 @@ pub(super) fn answered(
 /// The answer of a step that has no open mark.
 fn without_effect(
     held: &Held,
-    policy: &ActionPolicy,
+    open: Open<'_>,
     step: &StepKey,
     answer: Answer,
     now: Timestamp,
 ) -> Decision {
     match answer {
         Answer::Succeeded { output } => {
-            let durability = match policy.class {
+            let durability = match open.policy.class {
                 EffectClass::Pure => Durability::Lazy,
                 EffectClass::Transactional | EffectClass::Idempotent | EffectClass::Ambiguous => {
                     Durability::Now
@@ -109,20 +95,20 @@ fn without_effect(
             then_cancel(held, vec![completed(step, output, SaidBy::Action)], durability, now)
         }
         Answer::OutputRefused { error, .. } => {
-            failed_for_good(held, step, error, None, SaidBy::Action, now)
+            failed_for_good(held, (step, open.node), error, None, SaidBy::Action, now)
         }
         Answer::Failed { failure, retryable: false, .. } => {
-            failed_for_good(held, step, failure, None, SaidBy::Action, now)
+            failed_for_good(held, (step, open.node), failure, None, SaidBy::Action, now)
         }
         Answer::Failed { failure, retryable: true, retry_after } => {
             let failures = held.run.failures.max(1);
-            let delay = retry_delay(&policy.retry, held.run.id, failures, retry_after);
+            let delay = retry_delay(open.retry, held.run.id, failures, retry_after);
             let why = ReleaseReason::Failed(failure.at(step));
             release(held, Vec::new(), now.plus(delay), why, now)
         }
         Answer::Unknown { message, .. } => {
             let failure = Failure::new(Code::ACTION_ERROR, message);
-            failed_for_good(held, step, failure, None, SaidBy::Action, now)
+            failed_for_good(held, (step, open.node), failure, None, SaidBy::Action, now)
         }
         Answer::Waiting { on } => park::on_dependency(held, step, on, Vec::new(), now),
         Answer::NotCalled => release(held, Vec::new(), now, ReleaseReason::HandOver, now),
@@ -132,8 +118,8 @@ fn without_effect(
 /// The answer of an ambiguous action, whose call was marked.
 fn after_mark(
     held: &Held,
-    policy: &ActionPolicy,
-    (step, action): (&StepKey, &str),
+    open: Open<'_>,
+    step: &StepKey,
     answer: Answer,
     now: Timestamp,
 ) -> Decision {
@@ -144,15 +130,15 @@ fn after_mark(
             then_cancel(held, vec![fact], Durability::Now, now)
         }
         Answer::OutputRefused { error, evidence } => {
-            output_refused(held, (step, action), error, evidence, now)
+            output_refused(held, (step, open.action), error, evidence, now)
         }
         Answer::Failed { failure, retryable: false, .. } => {
             let effect = Some(EffectState::Failed);
-            failed_for_good(held, step, failure, effect, SaidBy::Action, now)
+            failed_for_good(held, (step, open.node), failure, effect, SaidBy::Action, now)
         }
         Answer::Failed { failure, retryable: true, retry_after } => {
             let failures = held.run.failures.max(1);
-            let delay = retry_delay(&policy.retry, held.run.id, failures, retry_after);
+            let delay = retry_delay(open.retry, held.run.id, failures, retry_after);
             let why = ReleaseReason::Failed(failure.at(step));
             release(held, nothing(), now.plus(delay), why, now)
         }
@@ -174,12 +160,22 @@ fn after_mark(
     }
 }
 
+/// The action at which a run stands.
+#[derive(Clone, Copy)]
+pub(super) struct Open<'p> {
+    pub(super) action: &'p str,
+    pub(super) policy: &'p ActionPolicy,
+    /// What holds here: the step's own policy, or the action's.
+    pub(super) retry: &'p RetryPolicy,
+    pub(super) node: &'p Step,
+}
+
 /// The step at which the run stands is this one, it is an action, and a worker holds the run.
 pub(super) fn open_action<'p>(
     held: &'p Held,
     plan: &'p Plan,
     step: &StepKey,
-) -> Result<(&'p str, &'p ActionPolicy), Rejection> {
+) -> Result<Open<'p>, Rejection> {
     if !matches!(held.run.phase, Phase::Running { .. }) {
         return Err(wrong_state(&held.run, "only a running run takes answers"));
     }
@@ -194,7 +190,10 @@ pub(super) fn open_action<'p>(
         return Err(wrong(format!("`{key}`")));
     };
     match policy_of(plan, action) {
-        Ok(policy) => Ok((action, policy)),
+        Ok(policy) => {
+            let retry = plan.retry_of(node).unwrap_or(&policy.retry);
+            Ok(Open { action, policy, retry, node })
+        }
         Err(failure) => Err(wrong(failure.message)),
     }
 }
@@ -245,19 +244,28 @@ pub(super) fn release(
     Decision::record(&held.run, facts, Durability::Now)
 }
 
-/// The step failed, and the run with it; a cancel request wins over the failure.
+/// The step failed. Its `catch` goes on where it has one, else the run fails with it; a cancel request wins over both.
 pub(super) fn failed_for_good(
     held: &Held,
-    step: &StepKey,
+    (step, node): (&StepKey, &Step),
     failure: Failure,
     effect: Option<EffectState>,
     by: SaidBy,
     now: Timestamp,
 ) -> Decision {
     let error = failure.at(step);
-    let failed = Fact::StepFailed { step: step.clone(), error: error.clone(), effect, by };
+    let caught = held.run.cancel.is_none() && node.catch().is_some() && !ends_run(&error, by);
+    let failed = Fact::StepFailed { step: step.clone(), error: error.clone(), effect, by, caught };
+    if caught {
+        return Decision::record(&held.run, vec![failed], Durability::Now);
+    }
     let end = if held.run.cancel.is_some() { End::Canceled } else { End::Failed(error) };
     Decision::record(&held.run, vec![failed, Fact::Ended { end, at: now }], Durability::Now)
+}
+
+/// What is wrong with the run or its plan, and not with the step: no `catch` could go on from there.
+fn ends_run(error: &Failure, by: SaidBy) -> bool {
+    by == SaidBy::Kernel && [Code::JOURNAL_FULL, Code::ACTION_POLICY_MISSING].contains(&error.code)
 }
 
 /// The effect happened and its output cannot be kept: never recorded as a failure of the effect.

@@ -50,6 +50,7 @@ pub(super) fn resolve(run: &Run, step: &StepKey, verdict: Verdict, now: Timestam
                 error,
                 effect: Some(EffectState::Failed),
                 by: SaidBy::Operator,
+                caught: false,
             });
             facts.push(Fact::Ended { end, at: now });
         }

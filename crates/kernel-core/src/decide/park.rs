@@ -6,14 +6,19 @@ use super::advance::{completed, fail, lazily};
 use super::backoff::release_backoff;
 use super::{Decision, Durability, Held, Rejection, wrong_state};
 use crate::expr::Template;
-use crate::plan::Delay;
+use crate::plan::{Delay, Step};
 use crate::{
     Code, Dependency, End, Fact, Failure, Micros, Phase, Resume, Run, SaidBy, StepKey, Timestamp,
     Wake,
 };
 
 /// `delay`: done once its deadline woke it; one in the past does not park.
-pub(super) fn delay(held: &Held, step: &StepKey, delay: &Delay, now: Timestamp) -> Decision {
+pub(super) fn delay(
+    held: &Held,
+    (step, node): (&StepKey, &Step),
+    delay: &Delay,
+    now: Timestamp,
+) -> Decision {
     if resume_of(held, step).is_some() {
         return lazily(held, completed(step, Value::Null, SaidBy::Kernel));
     }
@@ -21,7 +26,7 @@ pub(super) fn delay(held: &Held, step: &StepKey, delay: &Delay, now: Timestamp) 
         Delay::For(span) => now.plus(*span),
         Delay::Until(template) => match instant(held, template) {
             Ok(until) => until,
-            Err(failure) => return fail(held, step, failure, now),
+            Err(failure) => return fail(held, (step, node), failure, now),
         },
     };
     if until <= now {
@@ -42,7 +47,7 @@ fn instant(held: &Held, template: &Template) -> Result<Timestamp, Failure> {
 /// `waitFor`: its outcome says whether the signal or the deadline ended the wait.
 pub(super) fn wait_for(
     held: &Held,
-    step: &StepKey,
+    (step, node): (&StepKey, &Step),
     (signal, key): (&Template, &Template),
     timeout: Option<Micros>,
     now: Timestamp,
@@ -64,7 +69,7 @@ pub(super) fn wait_for(
             let deadline = timeout.map(|timeout| now.plus(timeout));
             park(held, step, Some(Dependency::on(kind, key)), deadline, Vec::new(), now)
         }
-        Err(failure) => fail(held, step, failure, now),
+        Err(failure) => fail(held, (step, node), failure, now),
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) fn reconciled(
     answer: ReconcileAnswer,
     now: Timestamp,
 ) -> Result<Decision, Rejection> {
-    let (action, policy) = open_action(held, plan, step)?;
+    let open = open_action(held, plan, step)?;
     let Some(effect) = open_mark(held, step) else {
         return Err(wrong_state(&held.run, "no effect of this step is unexplained"));
     };
@@ -32,17 +32,17 @@ pub(super) fn reconciled(
             then_cancel(held, vec![fact], Durability::Now, now)
         }
         ReconcileAnswer::OutputRefused { error, evidence } => {
-            output_refused(held, (step, action), error, evidence, now)
+            output_refused(held, (step, open.action), error, evidence, now)
         }
         ReconcileAnswer::Failed { failure } => {
             let effect = Some(EffectState::Failed);
-            failed_for_good(held, step, failure, effect, SaidBy::Reconcile, now)
+            failed_for_good(held, (step, open.node), failure, effect, SaidBy::Reconcile, now)
         }
-        ReconcileAnswer::NotFound => not_found(held, policy, effect, now),
+        ReconcileAnswer::NotFound => not_found(held, open.policy, effect, now),
         ReconcileAnswer::Unknown { why } => unknown(held, step, &why),
         ReconcileAnswer::Error { message, retry_after } => {
             let failures = held.run.failures.max(1);
-            let delay = retry_delay(&policy.retry, held.run.id, failures, retry_after);
+            let delay = retry_delay(open.retry, held.run.id, failures, retry_after);
             let failure = Failure::new(Code::EFFECT_RECONCILE_FAILED, message).at(step);
             let why = ReleaseReason::Failed(failure);
             released(held, now.plus(delay), why)

@@ -185,6 +185,23 @@ pub(super) fn of_open(
     }
 }
 
+/// What is known of the effect of a step whose failure was caught: as of any failed step, but it is not tried again.
+pub(super) fn of_caught(
+    class: Option<EffectClass>,
+    recorded: &Recorded<'_>,
+) -> Option<(Kind, &'static str)> {
+    if recorded.effect == Some(EffectState::Failed) || recorded.was_never_called() {
+        return None;
+    }
+    match class?.after_lost_attempt() {
+        LostAttempt::RunAgainUnderSameKey => {
+            Some((Kind::MayHaveHappened, "its action was called and failed, and was not undone"))
+        }
+        // Rolled back, or no call of it is unexplained.
+        LostAttempt::RunAgain | LostAttempt::ReconcileIfMarked => None,
+    }
+}
+
 /// Without a readable plan and journal only the row speaks.
 pub(super) fn of_row(known: &Known<'_>, collector: &mut Collector) {
     let run = known.input.run;

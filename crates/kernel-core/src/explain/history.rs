@@ -46,6 +46,8 @@ pub(super) struct Recorded<'j> {
     pub(super) failed: Option<&'j Failure>,
     /// Whose word that is.
     pub(super) failed_by: Option<SaidBy>,
+    /// Why it failed for good, where its `catch` went on: its outcome, which no retry undoes.
+    pub(super) caught: Option<&'j Failure>,
     /// What became of its effect, where a call was marked.
     pub(super) effect: Option<EffectState>,
 }
@@ -94,11 +96,15 @@ impl<'j> History<'j> {
             Fact::OutputRefused { step, .. } => {
                 self.settle(step, at, Some(EffectState::Succeeded));
             }
-            Fact::StepFailed { step, error, effect, by } => {
+            Fact::StepFailed { step, error, effect, by, caught } => {
                 let known = self.step(step, at).effect;
                 self.settle(step, at, effect.or(known));
                 let recorded = self.step(step, at);
                 (recorded.failed, recorded.failed_by) = (Some(error), Some(*by));
+                if *caught {
+                    recorded.caught = Some(error);
+                    self.moved_on(at);
+                }
             }
             Fact::DeadlineSet { step, .. } | Fact::ReconcileAsked { step } => {
                 self.step(step, at);
@@ -109,7 +115,7 @@ impl<'j> History<'j> {
             Fact::Retried => {
                 self.is_touched_since = true;
                 for recorded in self.steps.values_mut() {
-                    recorded.failed = None;
+                    recorded.failed = recorded.caught;
                 }
             }
             Fact::Ended { end, .. } => {
@@ -147,7 +153,9 @@ impl<'j> History<'j> {
     fn note_outcome(&mut self, fact: &Fact, entry: &JournalEntry) {
         let is_by_person = match fact {
             Fact::StepCompleted { by, .. } => *by == SaidBy::Operator,
-            Fact::InputsComputed { .. } | Fact::BranchTaken { .. } => false,
+            Fact::InputsComputed { .. }
+            | Fact::BranchTaken { .. }
+            | Fact::StepFailed { caught: true, .. } => false,
             Fact::Ended { .. } => {
                 let is_touched = self.is_touched_since;
                 if let Some(outcome) = self.outcome.as_mut().filter(|it| it.seq == entry.seq) {
@@ -165,7 +173,7 @@ impl<'j> History<'j> {
             | Fact::OutcomeUnknown { .. }
             | Fact::NothingHappened { .. }
             | Fact::OutputRefused { .. }
-            | Fact::StepFailed { .. }
+            | Fact::StepFailed { caught: false, .. }
             | Fact::DeadlineSet { .. }
             | Fact::CancelRequested(_)
             | Fact::AttentionCalled { .. }

@@ -1,6 +1,7 @@
 //! Every step of the plan beside what is recorded of it.
 
 use super::effects::{self, Collector, EffectNotes, Kind};
+use super::history::Recorded;
 use super::steps::{Iterations, Shown, StepState};
 use super::{Known, Open, ShownError};
 use crate::interpreter::{Branch, KeyPath};
@@ -99,6 +100,9 @@ impl Walk<'_, '_> {
         if let Some(taken) = recorded.and_then(|recorded| recorded.taken) {
             return self.control(plan, node, path, shown, taken);
         }
+        if let Some(recorded) = recorded.filter(|recorded| recorded.caught.is_some()) {
+            return self.caught(plan, node, path, shown, recorded);
+        }
         let mut open = None;
         if let Some(by) = recorded.and_then(|recorded| recorded.completed) {
             shown.state = StepState::Completed;
@@ -116,7 +120,7 @@ impl Walk<'_, '_> {
             shown.why = Some(why.unwrap_or("the run ended before it").to_owned());
             self.note_unreached(&shown, path);
         }
-        let why_inside = self.inside_is_unreached(&shown, is_open);
+        let why_inside = self.inside_is_unreached(node, &shown, is_open);
         let finished = shown.finished_at;
         let is_over = shown.state == StepState::Completed;
         self.push(shown);
@@ -162,6 +166,29 @@ impl Walk<'_, '_> {
             (shown.state, shown.error) = (state, error);
         }
         inner
+    }
+
+    /// An action that failed for good, and whose `catch` went on.
+    fn caught(
+        &mut self,
+        plan: &Plan,
+        node: &Step,
+        path: &KeyPath,
+        mut shown: Shown,
+        recorded: &Recorded<'_>,
+    ) -> Inner {
+        shown.state = StepState::Failed;
+        shown.error = recorded.caught.map(ShownError::from);
+        shown.why = Some("its failure was caught: the run went on with its `catch`".to_owned());
+        shown.finished_at = recorded.last;
+        if let Some((kind, why)) = effects::of_caught(shown.class, recorded) {
+            self.note(kind, &shown, path, why);
+        }
+        self.push(shown);
+        let inner = node.catch().map_or(Inner::NOTHING, |steps| {
+            self.list(plan, steps, &path.clone().branch(Branch::Catch), None)
+        });
+        Inner { finished: inner.finished.or(recorded.last), ..inner }
     }
 
     /// The state of a control step that was entered, and inside of which no worker has come to the open step.
@@ -236,11 +263,36 @@ impl Walk<'_, '_> {
     }
 
     /// Why nothing inside a step was reached, if it has an inside.
-    fn inside_is_unreached(&self, shown: &Shown, is_open: bool) -> Option<String> {
-        if is_open && shown.state != StepState::NotReached {
-            return Some("its control step has not chosen yet".to_owned());
-        }
-        (shown.state == StepState::NotReached).then(|| shown.why.clone().unwrap_or_default())
+    fn inside_is_unreached(&self, node: &Step, shown: &Shown, is_open: bool) -> Option<String> {
+        let has_catch = node.catch().is_some();
+        let has_ended = self.known.input.run.state().is_terminal();
+        let why = match shown.state {
+            StepState::NotReached => return Some(shown.why.clone().unwrap_or_default()),
+            StepState::Completed if has_catch => "the action did not fail",
+            StepState::Failed | StepState::Canceled if has_catch && has_ended => {
+                "the run ended, and the failure was not caught"
+            }
+            StepState::Running
+            | StepState::Waiting
+            | StepState::Failed
+            | StepState::NeedsAttention
+            | StepState::Terminal
+            | StepState::Canceled
+                if has_catch =>
+            {
+                "the action has not failed for good"
+            }
+            StepState::Completed => return None,
+            StepState::Running
+            | StepState::Waiting
+            | StepState::Failed
+            | StepState::NeedsAttention
+            | StepState::Terminal
+            | StepState::Canceled => {
+                return is_open.then(|| "its control step has not chosen yet".to_owned());
+            }
+        };
+        Some(why.to_owned())
     }
 
     fn unreached_inside(&mut self, plan: &Plan, node: &Step, path: &KeyPath, why: &str) {
@@ -383,7 +435,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// The branches of a control step; a loop has none.
+/// The branches of a step, the `catch` of an action among them; a loop has none.
 pub(crate) fn branches_of(node: &Step) -> Vec<(Branch, &[Step])> {
     match &node.kind {
         StepKind::If { then, otherwise, .. } => {
@@ -396,8 +448,10 @@ pub(crate) fn branches_of(node: &Step) -> Vec<(Branch, &[Step])> {
             let default = default.as_deref().map(|steps| (Branch::Default, steps));
             cases.chain(default).collect()
         }
-        StepKind::Action { .. }
-        | StepKind::ForEach { .. }
+        StepKind::Action { catch, .. } => {
+            catch.as_deref().map(|steps| (Branch::Catch, steps)).into_iter().collect()
+        }
+        StepKind::ForEach { .. }
         | StepKind::SetVariable { .. }
         | StepKind::Succeed { .. }
         | StepKind::Fail { .. }

@@ -1,12 +1,12 @@
 //! The position of a run in its plan, with everything that its next step can see.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::LOOP_VALUE_MAX_BYTES;
 use super::env::Env;
-use super::position::{Frame, Inside, key_of, list_at};
+use super::position::{Branch, Frame, Inside, key_of, list_at};
 use crate::expr::{EvalError, Names, Template};
-use crate::plan::{Plan, Step, StepKind};
+use crate::plan::{CAUGHT_ERROR, Plan, Step, StepKind};
 use crate::{Code, Fact, Failure, Invocation, Run, StepKey, Taken};
 
 /// The journal and the plan do not fit: malformed, incomplete, or of another plan. Never guessed around.
@@ -167,11 +167,12 @@ impl Cursor {
                 }
                 self.complete(plan, output.clone())
             }
+            Fact::StepFailed { step, error, caught: true, .. } => self.catch(plan, step, error),
             Fact::CallMarked { step, .. }
             | Fact::OutcomeUnknown { step, .. }
             | Fact::NothingHappened { step, .. }
             | Fact::OutputRefused { step, .. }
-            | Fact::StepFailed { step, .. }
+            | Fact::StepFailed { step, caught: false, .. }
             | Fact::DeadlineSet { step, .. }
             | Fact::ReconcileAsked { step } => self.expect(step),
             Fact::CancelRequested(_)
@@ -237,6 +238,28 @@ impl Cursor {
             frame.inside = Some(inside);
         }
         self.begin_body(node);
+        Ok(())
+    }
+
+    /// The step at which the run stands failed for good, and its `catch` goes on: with the error, and nothing else
+    /// that the failed step might have bound.
+    fn catch(
+        &mut self,
+        plan: &Plan,
+        step: &StepKey,
+        error: &Failure,
+    ) -> Result<(), RestoreInvalid> {
+        self.expect(step)?;
+        if self.node(plan)?.catch().is_none() {
+            return Err(invalid(format!("`{step}` has no `catch`, and its failure was caught")));
+        }
+        if let Some(frame) = self.frames.last_mut() {
+            frame.inside = Some(Inside::Branch(Branch::Catch));
+        }
+        let mark = self.env.mark();
+        let seen = json!({ "code": error.code.as_str(), "message": error.message });
+        self.env.bind(CAUGHT_ERROR, seen);
+        self.frames.push(Frame::new(mark));
         Ok(())
     }
 

@@ -30,19 +30,20 @@ impl Frame {
 /// What a run is inside of.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Inside {
-    /// A branch of `if` or `switch`.
+    /// A branch of `if` or `switch`, or the `catch` of an action.
     Branch(Branch),
     /// An iteration of a loop.
     Loop { items: Vec<Value>, index: usize, outputs: Vec<Value>, bytes: usize },
 }
 
-/// A branch of `if` or `switch`.
+/// A branch of `if` or `switch`, or the `catch` of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Branch {
     Then,
     Else,
     Case(usize),
     Default,
+    Catch,
 }
 
 impl Frame {
@@ -60,6 +61,7 @@ pub(super) fn branch_of(node: &Step, branch: Branch) -> Option<&[Step]> {
             cases.get(index).map(|case| case.steps.as_slice())
         }
         (StepKind::Switch { default, .. }, Branch::Default) => default.as_deref(),
+        (StepKind::Action { catch, .. }, Branch::Catch) => catch.as_deref(),
         _ => None,
     }
 }
@@ -124,6 +126,7 @@ impl KeyPath {
                 let _ = write!(self.path, ".cases.{index}.do");
             }
             Branch::Default => self.path.push_str(".default"),
+            Branch::Catch => self.path.push_str(".catch"),
         }
         self
     }
@@ -239,7 +242,11 @@ mod tests {
             schema: PLAN_SCHEMA,
             language: 1,
             module: ModuleRef { id: "m".to_owned(), version: 1 },
-            hashes: Hashes::default(),
+            hashes: Hashes {
+                source: String::new(),
+                manifest: String::new(),
+                catalog: String::new(),
+            },
             footprint: Footprint { module: "m".to_owned(), uses: BTreeMap::new() },
             policies: BTreeMap::new(),
             inputs: BTreeMap::new(),

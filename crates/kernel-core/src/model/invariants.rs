@@ -118,11 +118,11 @@ fn fold_gives_row(run: &Run, journal: &[JournalEntry]) -> Result<(), Violation> 
     }
 }
 
-/// An outcome is recorded at most once per step.
+/// An outcome is recorded at most once per step; a failure that was caught is one.
 fn outcomes_once(journal: &[JournalEntry]) -> Result<(), Violation> {
     let mut seen: BTreeSet<&StepKey> = BTreeSet::new();
     for fact in journal.iter().flat_map(|entry| &entry.facts) {
-        if let Fact::StepCompleted { step, .. } = fact
+        if let Fact::StepCompleted { step, .. } | Fact::StepFailed { step, caught: true, .. } = fact
             && !seen.insert(step)
         {
             return Err(Violation(format!("two outcomes of `{step}`")));

@@ -12,8 +12,9 @@ use crate::plan::{
     StepKind,
 };
 use crate::{
-    Answer, Code, Dependency, EffectClass, End, Fact, Failure, Input, Lease, Micros, Prepared,
-    ReconcileAnswer, RowInput, SaidBy, SessionId, StepKey, Taken, Timestamp, Verdict, Wake,
+    Answer, Code, Dependency, EffectClass, EffectState, End, Fact, Failure, Input, Lease, Micros,
+    Prepared, ReconcileAnswer, RowInput, SaidBy, SessionId, StepKey, Taken, Timestamp, Verdict,
+    Wake,
 };
 
 const CLASSES: [EffectClass; 4] = [
@@ -54,15 +55,31 @@ fn literal(value: Value) -> Template {
     Template::Literal(value)
 }
 
-fn any_leaf() -> impl Strategy<Value = Step> {
+/// An action, now and then with a retry policy of its own that is stricter than the action's.
+fn any_action() -> impl Strategy<Value = Step> {
     let class = prop_oneof![
         2 => prop::sample::select(&CLASSES[..]),
         1 => Just(EffectClass::Ambiguous),
     ];
-    let action = class.prop_map(|class| {
+    let attempts = prop_oneof![9 => Just(None), 1 => Just(Some(1))];
+    (class, attempts).prop_map(|(class, attempts)| {
         let config = literal(json!({ "for": class.as_str() }));
-        step(StepKind::Action { action: class.as_str().to_owned(), config, timeout: None })
-    });
+        let action = class.as_str().to_owned();
+        let retry = attempts.map(|attempts| RetryPolicy { attempts, ..RetryPolicy::default() });
+        step(StepKind::Action { action, config, timeout: None, retry, catch: None })
+    })
+}
+
+/// An action with steps that handle its failure.
+fn caught(mut action: Step, steps: Vec<Step>) -> Step {
+    if let StepKind::Action { catch, .. } = &mut action.kind {
+        *catch = Some(steps);
+    }
+    action
+}
+
+fn any_leaf() -> impl Strategy<Value = Step> {
+    let action = any_action();
     let wait = (0_u8..3, prop::option::of(1_i64..100)).prop_map(|(key, timeout)| {
         step(StepKind::WaitFor {
             signal: literal(json!("signal")),
@@ -112,7 +129,8 @@ fn any_step() -> impl Strategy<Value = Step> {
             let over = literal(Value::Array((0..items).map(|item| json!(item)).collect()));
             step(StepKind::ForEach { over, item: "item".to_owned(), body })
         });
-        prop_oneof![branch, switch, each]
+        let catching = (any_action(), steps()).prop_map(|(action, steps)| caught(action, steps));
+        prop_oneof![1 => branch, 1 => switch, 1 => each, 2 => catching]
     })
 }
 
@@ -241,7 +259,15 @@ pub fn any_fact() -> impl Strategy<Value = Fact> {
             step,
             error: failure(),
             effect: None,
-            by
+            by,
+            caught: false,
+        }),
+        any_key().prop_map(move |step| Fact::StepFailed {
+            step,
+            error: failure(),
+            effect: Some(EffectState::Failed),
+            by,
+            caught: true,
         }),
         any_key().prop_map(move |step| Fact::DeadlineSet { step, at }),
         Just(Fact::AttentionCalled { error: failure() }),

@@ -39,7 +39,10 @@ impl World {
         | Command::Call(call)
         | Command::Transact(call)
         | Command::Reconcile(call)) = command;
-        let attempts = self.plan.policies.get(&call.action).map(|policy| policy.retry.attempts);
+        let Ok(Next::Step { node, .. }) = worker.held.cursor.next(&self.plan) else {
+            return Err(Violation(format!("`{}` is called, and no step is open", call.step)));
+        };
+        let attempts = self.plan.retry_of(node).map(|retry| retry.attempts);
         // A question is no call of the action: it has the kernel's own limit where the action's is lower.
         let least = match command {
             Command::Reconcile(_) => RUN_MAX_CONSECUTIVE_FAILURES,

@@ -152,7 +152,7 @@ fn own_of(step: &Step) -> Value {
     members.remove("label");
     for kind in members.values_mut() {
         let Value::Object(kind) = kind else { continue };
-        for inner in ["then", "otherwise", "default", "body"] {
+        for inner in ["then", "otherwise", "default", "body", "catch"] {
             kind.remove(inner);
         }
         let cases = kind.get_mut("cases").and_then(Value::as_array_mut);
@@ -388,7 +388,7 @@ mod tests {
     fn act(action: &str, config: &str) -> Step {
         let config = Template::Literal(Value::String(config.to_owned()));
         let action = action.to_owned();
-        step(StepKind::Action { action, config, timeout: None })
+        step(StepKind::Action { action, config, timeout: None, retry: None, catch: None })
     }
 
     fn step(kind: StepKind) -> Step {
@@ -456,6 +456,20 @@ mod tests {
         let before = vec![act("mail", "a"), act("pay", "b")];
         let after = vec![act("mail", "a"), act("pay", "c")];
         assert_eq!(shapes(before, after), ["Changed pay steps.1 steps.1 config"]);
+    }
+
+    #[test]
+    fn a_change_inside_a_catch_is_no_change_of_its_action() {
+        let caught = |config: &str| {
+            let mut pay = act("pay", "a");
+            if let StepKind::Action { catch, .. } = &mut pay.kind {
+                *catch = Some(vec![act("mail", config)]);
+            }
+            vec![pay]
+        };
+        let changed = ["Changed mail steps.0.catch.0 steps.0.catch.0 config"];
+        assert_eq!(shapes(caught("a"), caught("b")), changed);
+        assert_eq!(shapes(vec![act("pay", "a")], caught("b")), ["Added mail - steps.0.catch.0"]);
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub use diff::{ActionDiff, ActionUse, Change, OtherDiff, PlanDiff, StepDiff};
 pub const PLAN_SCHEMA: u32 = 1;
 /// The version of the language that this build compiles.
 pub const LANGUAGE_VERSION: u32 = 1;
+/// What a `catch` calls the failure that it handles: `error.code` and `error.message`.
+pub const CAUGHT_ERROR: &str = "error";
 /// Bytes of a step key.
 pub const STEP_KEY_MAX_BYTES: usize = 1_000;
 
@@ -52,6 +54,25 @@ impl Plan {
     #[must_use]
     pub fn hash(&self) -> String {
         crate::canonical::hash(&serde_json::to_value(self).unwrap_or(Value::Null))
+    }
+
+    /// The retry policy that holds at a step: its own, else its action's. `None` for steps that call nothing.
+    #[must_use]
+    pub fn retry_of<'p>(&'p self, step: &'p Step) -> Option<&'p RetryPolicy> {
+        match &step.kind {
+            StepKind::Action { retry: Some(own), .. } => Some(own),
+            StepKind::Action { action, retry: None, .. } => {
+                self.policies.get(action).map(|policy| &policy.retry)
+            }
+            StepKind::If { .. }
+            | StepKind::Switch { .. }
+            | StepKind::ForEach { .. }
+            | StepKind::SetVariable { .. }
+            | StepKind::Succeed { .. }
+            | StepKind::Fail { .. }
+            | StepKind::Delay(_)
+            | StepKind::WaitFor { .. } => None,
+        }
     }
 }
 
@@ -235,6 +256,19 @@ pub struct TriggerPlan {
     pub event: String,
     /// Input name → value over `trigger.*` and `now()`.
     pub with: BTreeMap<String, Template>,
+    /// Of a built-in schedule, when its events occur; its key is then the author's name for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<SchedulePlan>,
+}
+
+/// When a schedule is due. Normalised: equal schedules read the same.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct SchedulePlan {
+    /// Five fields.
+    pub cron: String,
+    /// A zone of the IANA database; absent is UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timezone: Option<String>,
 }
 
 /// Limits that hold while a plan runs.
@@ -262,6 +296,24 @@ pub struct Step {
     pub line: u32,
 }
 
+impl Step {
+    /// What runs when its action failed for good, if the author gave any.
+    #[must_use]
+    pub fn catch(&self) -> Option<&[Self]> {
+        match &self.kind {
+            StepKind::Action { catch, .. } => catch.as_deref(),
+            StepKind::If { .. }
+            | StepKind::Switch { .. }
+            | StepKind::ForEach { .. }
+            | StepKind::SetVariable { .. }
+            | StepKind::Succeed { .. }
+            | StepKind::Fail { .. }
+            | StepKind::Delay(_)
+            | StepKind::WaitFor { .. } => None,
+        }
+    }
+}
+
 /// What a step does. Closed on purpose; the stored form only ever grows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -276,6 +328,12 @@ pub enum StepKind {
         /// How long one execution of `run` may take.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         timeout: Option<Micros>,
+        /// In place of the action's own policy, never with more attempts.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry: Option<RetryPolicy>,
+        /// What runs when the action failed for good. Absent or not empty.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        catch: Option<Vec<Step>>,
     },
     /// `if`
     If {

@@ -24,8 +24,8 @@ pub use operator::{
     RunDetail, RunFilter, RunRow, SessionRow, SignalRow, StoreFact,
 };
 pub use plans::{
-    Activate, Activation, ActivationSet, PlanStore, Publish, Published, SetActivation,
-    StoredVersion, WorkflowRow,
+    Activate, Activation, ActivationSet, PlanStore, Publish, Published, ScheduleRow, Schedules,
+    SetActivation, StoredVersion, WorkflowRow,
 };
 pub use retention::{
     Delete, Deleted, Expired, OpenEffectRow, Place, Prunable, Prune, Pruned, Redrive, Redriven,

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use super::{Audit, PublishError, StoreError};
-use crate::plan::{Footprint, Plan};
+use crate::plan::{Footprint, Plan, SchedulePlan};
 use crate::{App, Scope, Timestamp, VersionId, WorkflowKey};
 
 /// Stores immutable versions and what connects events to them.
@@ -35,6 +35,9 @@ pub trait PlanStore: Send + Sync {
         app: &App,
         scope: Option<&Scope>,
     ) -> Result<Vec<WorkflowRow>, StoreError>;
+
+    /// The schedules of the active versions of an app, enabled or not, with the store's time: what a worker fires.
+    async fn schedule_list(&self, app: &App) -> Result<Schedules, StoreError>;
 
     /// The versions of a workflow, newest first, without their plans.
     async fn version_list(
@@ -85,18 +88,51 @@ pub struct Activation {
     pub event: String,
     /// The trigger kind whose `with` computes the inputs; none takes the event's data.
     pub trigger: Option<String>,
+    /// Of a schedule, when it is due.
+    pub schedule: Option<SchedulePlan>,
+}
+
+/// The schedules of an app.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Schedules {
+    /// The store's time.
+    pub now: Timestamp,
+    /// By scope, workflow and key.
+    pub rows: Vec<ScheduleRow>,
+}
+
+/// A schedule that is live.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScheduleRow {
+    /// Where.
+    pub scope: Scope,
+    /// Whose runs it starts.
+    pub workflow: WorkflowKey,
+    /// Its name: the key of its activation.
+    pub key: String,
+    /// When it is due.
+    pub schedule: SchedulePlan,
+    /// Since when it stands like this. A new version with an equal schedule of the same name keeps it.
+    pub since: Timestamp,
+    /// Whether it starts runs.
+    pub enabled: bool,
 }
 
 impl Activation {
     /// What a plan's version is activated by: its triggers, and `start`.
     #[must_use]
     pub fn of_plan(plan: &Plan) -> Vec<Self> {
-        let start =
-            Self { key: "start".to_owned(), event: crate::START_EVENT.to_owned(), trigger: None };
+        let start = Self {
+            key: "start".to_owned(),
+            event: crate::START_EVENT.to_owned(),
+            trigger: None,
+            schedule: None,
+        };
         let triggers = plan.triggers.iter().map(|(kind, trigger)| Self {
             key: kind.clone(),
             event: trigger.event.clone(),
             trigger: Some(kind.clone()),
+            schedule: trigger.schedule.clone(),
         });
         std::iter::once(start).chain(triggers).collect()
     }

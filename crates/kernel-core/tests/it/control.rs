@@ -219,7 +219,13 @@ fn a_condition_that_is_no_bool_fails_the_step() {
 #[test]
 fn a_config_with_a_missing_value_fails_before_the_action() {
     let config = Template::Object(vec![("x".to_owned(), Template::Expr(name("nothing")))]);
-    let call = StepKind::Action { action: "idempotent".to_owned(), config, timeout: None };
+    let call = StepKind::Action {
+        action: "idempotent".to_owned(),
+        config,
+        timeout: None,
+        retry: None,
+        catch: None,
+    };
     let drive = Drive::begun(plan(vec![step(call)]));
     assert_eq!(drive.failure().code, Code::VALUE_UNAVAILABLE);
 }
@@ -297,7 +303,7 @@ fn a_trigger_computes_the_inputs_from_the_event() {
     let with = |of: &str| [("a/b".to_owned(), Template::Expr(member(of)))].into();
     let triggered = |required, of: &str| {
         let mut plan = with_inputs(InputType::Text, required, None);
-        let trigger = TriggerPlan { event: "stock.low".to_owned(), with: with(of) };
+        let trigger = TriggerPlan { event: "stock.low".to_owned(), with: with(of), schedule: None };
         plan.triggers.insert("stockLow".to_owned(), trigger);
         inputs(plan, json!({ "item": "bolt" }))
     };
@@ -318,7 +324,8 @@ fn now_is_when_the_event_happened() {
     let mut plan = with_inputs(InputType::Time, true, None);
     plan.steps.push(set("then", now()));
     let with = [("a/b".to_owned(), now())].into();
-    plan.triggers.insert("tick".to_owned(), TriggerPlan { event: "tick".to_owned(), with });
+    plan.triggers
+        .insert("tick".to_owned(), TriggerPlan { event: "tick".to_owned(), with, schedule: None });
     let mut drive = Drive::with(plan, json!({}));
     let occurred_at = json!(drive.run().origin.occurred_at.to_string());
     drive.pass(Micros::from_secs(86_400));

@@ -22,7 +22,13 @@ pub(crate) fn step(kind: StepKind) -> Step {
 
 pub(crate) fn action(class: EffectClass) -> Step {
     let config = Template::Literal(json!({ "of": class.as_str() }));
-    step(StepKind::Action { action: class.as_str().to_owned(), config, timeout: None })
+    step(StepKind::Action {
+        action: class.as_str().to_owned(),
+        config,
+        timeout: None,
+        retry: None,
+        catch: None,
+    })
 }
 
 pub(crate) fn saved(mut step: Step, name: &str) -> Step {

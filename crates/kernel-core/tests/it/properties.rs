@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use surefoot_kernel_core::model::{Op, Span, Violation, World, any_fact, any_plan, any_script};
 use surefoot_kernel_core::plan::Plan;
-use surefoot_kernel_core::{RunState, apply};
+use surefoot_kernel_core::{Fact, RunState, apply};
 
 /// How many scripts each property sees.
 fn cases() -> u32 {
@@ -63,13 +63,16 @@ fn scripts_reach_every_corner() {
             serde_json::Value::Object(tagged) => tagged.keys().next().unwrap().clone(),
             other => other.to_string(),
         });
-        for kind in kinds.chain([format!("ends {}", world.run().state())]) {
+        let caught =
+            world.journaled().filter(|fact| matches!(fact, Fact::StepFailed { caught: true, .. }));
+        let caught = caught.map(|_| "caught".to_owned());
+        for kind in kinds.chain(caught).chain([format!("ends {}", world.run().state())]) {
             *seen.entry(kind).or_default() += 1;
         }
     }
     let often: Vec<_> =
         seen.iter().filter(|(_, times)| **times >= 10).map(|(kind, _)| kind).collect();
-    assert_eq!(often.len(), 14 + RunState::ALL.len(), "{seen:#?}");
+    assert_eq!(often.len(), 15 + RunState::ALL.len(), "{seen:#?}");
 }
 
 proptest! {

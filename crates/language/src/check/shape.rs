@@ -159,6 +159,17 @@ impl<'m> Shape<'m> {
         }
     }
 
+    /// Whether it may have members that it does not name: it names none, or says so.
+    pub(crate) fn is_open(&self) -> bool {
+        match self {
+            Self::Kinds(_) | Self::Items(_) => true,
+            Self::Schema { root, node } => {
+                self.member_names().is_empty() || allows_others(root, node, MAX_HOPS)
+            }
+            Self::Members(_) => false,
+        }
+    }
+
     pub(crate) fn item(&self) -> Self {
         match self {
             Self::Items(item) => (**item).clone(),
@@ -257,6 +268,16 @@ fn schema_member<'m>(root: &'m Value, node: &'m Value, name: &str, hops: usize) 
         (None, _) if is_closed(node) || (any_branch && all_never) => Found::Never,
         (None, _) => Found::Maybe,
     }
+}
+
+/// Whether a schema itself speaks of members that it does not name.
+fn allows_others(root: &Value, node: &Value, hops: usize) -> bool {
+    let node = resolved(root, node, hops);
+    let Some(fewer) = hops.checked_sub(1) else { return true };
+    let keywords = ["additionalProperties", "unevaluatedProperties", "patternProperties"];
+    let says_so = |keyword: &str| node.get(keyword).is_some_and(|it| *it != Value::Bool(false));
+    keywords.into_iter().any(says_so)
+        || either(node).chain(branches(node, "allOf")).any(|it| allows_others(root, it, fewer))
 }
 
 fn is_closed(node: &Value) -> bool {

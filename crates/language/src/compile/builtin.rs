@@ -17,6 +17,10 @@ use crate::yaml::Node;
 /// Characters of a message, as it is written.
 pub(super) const MESSAGE_MAX_CHARS: usize = 1_000;
 
+/// The two ways to write a delay.
+const DELAY_SHAPES: &str =
+    "write `delay: { for: 2h }` or `delay: { until: \"2026-11-29T16:00:00Z\" }`";
+
 impl<'a> Compiler<'a> {
     /// The mapping below a step's key, with the keys that it may have.
     fn own_fields<'n>(
@@ -26,7 +30,13 @@ impl<'a> Compiler<'a> {
         path: &Path<'_>,
     ) -> Option<Fields<'n>> {
         let what = format!("the value of `{}`", site.head.key);
-        let fields = self.mapping(&site.head.value, path, &what)?;
+        let node = &site.head.value;
+        if let Some(help) = meant(&site.head.key, node) {
+            let message = format!("{what} is a mapping; this is {}", node.describe());
+            self.report.error("NOT_A_MAPPING", node.span, path, message).help(help);
+            return None;
+        }
+        let fields = self.mapping(node, path, &what)?;
         self.refuse_unknown(&fields, known, path);
         Some(fields)
     }
@@ -104,9 +114,9 @@ impl<'a> Compiler<'a> {
             (None, Some(until)) => Delay::Until(self.until(&until.value, &path.key("until"))?),
             (Some(_), Some(_)) | (None, None) => {
                 let message = "`delay` has either `for` or `until`";
-                self.report.error("DELAY_SHAPE", site.head.key_span, &path, message).help(
-                    "write `delay: { for: 2h }` or `delay: { until: \"2026-11-29T16:00:00Z\" }`",
-                );
+                self.report
+                    .error("DELAY_SHAPE", site.head.key_span, &path, message)
+                    .help(DELAY_SHAPES);
                 return None;
             }
         };
@@ -211,4 +221,19 @@ impl<'a> Compiler<'a> {
             }
         }
     }
+}
+
+/// How to write what stands there without its key, as in `delay: 5s`.
+fn meant(step: &str, node: &Node) -> Option<String> {
+    let text = node.as_scalar().map(|scalar| scalar.text.as_str()).filter(|it| !it.is_empty())?;
+    let key = match step {
+        "delay" if text.parse::<Micros>().is_ok() => "for",
+        "delay" if text.parse::<Timestamp>().is_ok() => "until",
+        "delay" => return Some(DELAY_SHAPES.to_owned()),
+        "succeed" | "fail" => "message",
+        _ => return None,
+    };
+    let shown: String = text.chars().take(80).collect();
+    let quoted = if key == "for" { shown } else { format!("{shown:?}") };
+    Some(format!("write `{step}: {{ {key}: {quoted} }}`"))
 }

@@ -183,8 +183,9 @@ impl<'a> Compiler<'a> {
         }
         match shape.member(name) {
             Found::Yes(member) => member,
-            Found::Maybe => Shape::ANY,
-            Found::Never => {
+            // An event may say more than its trigger declares; authors rely on what is declared.
+            Found::Maybe if self.trigger.is_none() || shape.is_open() => Shape::ANY,
+            Found::Maybe | Found::Never => {
                 let help = self.report.suggest(name, shape.member_names());
                 let message = format!("there is no member `{name}` here");
                 let found = self.at("UNKNOWN_MEMBER", site, name_range, message);
@@ -232,6 +233,9 @@ impl<'a> Compiler<'a> {
     }
 
     fn infer_call(&mut self, function: Function, arguments: &[Tree], site: &Site<'_>) -> Shape<'a> {
+        if let (Function::Has, Some(name)) = (function, arguments.first().and_then(input_of)) {
+            self.looked_for.insert(name.to_owned());
+        }
         let (wanted, result) = types::signature(function);
         let needs = format!("`{}` needs", function.name());
         for (argument, wanted) in arguments.iter().zip(wanted) {
@@ -276,6 +280,22 @@ impl<'a> Compiler<'a> {
 impl Site<'_> {
     fn in_scalar(&self, range: &Range<usize>) -> Range<usize> {
         range.start + self.offset..range.end + self.offset
+    }
+}
+
+/// `note` of `inputs.note` and of `inputs.note.text`.
+fn input_of(tree: &Tree) -> Option<&str> {
+    match &tree.kind {
+        TreeKind::Member { of, name, .. } => {
+            let is_input = matches!(&of.kind, TreeKind::Name(root) if root == "inputs");
+            if is_input { Some(name) } else { input_of(of) }
+        }
+        TreeKind::Index { of, .. } => input_of(of),
+        TreeKind::Literal(_)
+        | TreeKind::Name(_)
+        | TreeKind::Unary(..)
+        | TreeKind::Binary(..)
+        | TreeKind::Call(..) => None,
     }
 }
 

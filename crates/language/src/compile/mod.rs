@@ -7,6 +7,8 @@ mod expression;
 mod fields;
 mod inputs;
 mod place;
+mod retry;
+mod schedule;
 mod scope;
 mod steps;
 mod template;
@@ -87,6 +89,8 @@ struct Compiler<'a> {
     limits: Limits,
     counts: Counts,
     scope: Scope<'a>,
+    /// Inputs that some expression so far looked for with `has`.
+    looked_for: BTreeSet<String>,
     /// The members of `inputs`.
     input_shapes: BTreeMap<String, Shape<'a>>,
     /// The shape of `trigger` while a trigger's `with` is compiled: then nothing else is visible.
@@ -115,6 +119,7 @@ impl<'a> Compiler<'a> {
             limits: manifest.map_or_else(Limits::default, |manifest| manifest.limits),
             counts: Counts::default(),
             scope: Scope::default(),
+            looked_for: BTreeSet::new(),
             input_shapes: BTreeMap::new(),
             trigger: None,
             validators: Validators::default(),

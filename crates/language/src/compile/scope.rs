@@ -10,7 +10,8 @@ pub(crate) const RESERVED_ROOTS: &[&str] = &["inputs", "trigger", "context", "bi
 /// Words that mean a value.
 pub(crate) const LITERALS: &[&str] = &["true", "false", "null"];
 
-/// The names that are visible at one place. Inner scopes never hide outer names, so one map is enough.
+/// The names that are visible at one place. Inner scopes do not hide outer names, so one map is enough;
+/// the one exception sets the hidden name aside.
 #[derive(Default)]
 pub(crate) struct Scope<'m> {
     visible: BTreeMap<String, (Shape<'m>, Span)>,
@@ -18,6 +19,9 @@ pub(crate) struct Scope<'m> {
     /// Names whose scope has ended, for better messages.
     ended: BTreeMap<String, Span>,
 }
+
+/// A name that is hidden for a while.
+pub(crate) struct SetAside<'m>((Shape<'m>, Span));
 
 impl<'m> Scope<'m> {
     pub(crate) fn get(&self, name: &str) -> Option<&Shape<'m>> {
@@ -42,6 +46,16 @@ impl<'m> Scope<'m> {
         if self.visible.insert(name.to_owned(), (shape, span)).is_none() {
             self.order.push(name.to_owned());
         }
+    }
+
+    /// Takes a visible name away for a while: see [`Scope::put_back`].
+    pub(crate) fn set_aside(&mut self, name: &str) -> Option<SetAside<'m>> {
+        self.visible.remove(name).map(SetAside)
+    }
+
+    /// Makes a name visible again. Its scope ends where it always would.
+    pub(crate) fn put_back(&mut self, name: &str, SetAside(bound): SetAside<'m>) {
+        self.visible.insert(name.to_owned(), bound);
     }
 
     /// Where the inner scope that begins now will end: see [`Scope::leave`].

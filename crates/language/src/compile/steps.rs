@@ -46,6 +46,14 @@ pub(super) struct Nesting {
     depth: u32,
     /// Loops around it.
     loops: u32,
+    /// Whether it is inside a `catch`, however deep.
+    in_catch: bool,
+}
+
+impl Nesting {
+    pub(super) const fn in_catch(self) -> bool {
+        self.in_catch
+    }
 }
 
 /// What came of a step.
@@ -60,7 +68,7 @@ impl<'a> Compiler<'a> {
     pub(super) fn compile_root_steps(&mut self, entry: &Entry) -> Vec<Step> {
         let path = Path::ROOT;
         let path = path.key("steps");
-        let nesting = Nesting { depth: 1, loops: 0 };
+        let nesting = Nesting { depth: 1, loops: 0, in_catch: false };
         self.step_list(entry, &path, nesting).unwrap_or_default()
     }
 
@@ -86,7 +94,18 @@ impl<'a> Compiler<'a> {
         outer: Nesting,
     ) -> Option<Vec<Step>> {
         let (depth, loops) = (outer.depth.saturating_add(1), outer.loops.saturating_add(1));
-        self.step_list(entry, path, Nesting { depth, loops })
+        self.step_list(entry, path, Nesting { depth, loops, ..outer })
+    }
+
+    /// The steps of a `catch`; the caller keeps the scope.
+    pub(super) fn catch_body(
+        &mut self,
+        entry: &Entry,
+        path: &Path<'_>,
+        outer: Nesting,
+    ) -> Option<Vec<Step>> {
+        let depth = outer.depth.saturating_add(1);
+        self.step_list(entry, path, Nesting { depth, in_catch: true, ..outer })
     }
 
     fn step_list(&mut self, entry: &Entry, path: &Path<'_>, nesting: Nesting) -> Option<Vec<Step>> {
@@ -102,8 +121,14 @@ impl<'a> Compiler<'a> {
         if nodes.is_empty() {
             let message = format!("`{}` has no steps", entry.key);
             let found = self.report.error("STEPS_EMPTY", entry.value.span, path, message);
-            if entry.key != "steps" {
-                found.help("a branch that does nothing is left out");
+            match entry.key.as_str() {
+                "steps" => {}
+                "catch" => {
+                    found.help("to go on whatever happened, say so: `- setVariable: { name: failed, value: true }`");
+                }
+                _ => {
+                    found.help("a branch that does nothing is left out");
+                }
             }
             return None;
         }
@@ -246,11 +271,7 @@ impl<'a> Compiler<'a> {
             if is_other_head || own.contains(&key) {
                 continue;
             }
-            if matches!(key, "retry" | "catch") {
-                self.not_supported(entry, site.path);
-            } else {
-                self.misplaced(entry, site);
-            }
+            self.misplaced(entry, site);
         }
     }
 
@@ -260,6 +281,9 @@ impl<'a> Compiler<'a> {
         let help = match (key.as_str(), head.as_str()) {
             ("timeout", "waitFor") => Some("write it inside: `waitFor: { ..., timeout: 2d }`"),
             ("saveAs", "setVariable") => Some("`setVariable` binds its own `name`"),
+            ("retry" | "catch", _) => {
+                Some("it stands beside an action: nothing else is tried again or caught")
+            }
             ("saveAs", "succeed" | "fail") => Some("the run ends here: nothing could read it"),
             _ => None,
         };
@@ -323,17 +347,21 @@ fn key_bytes(path: usize, loops: u32, items: u32) -> usize {
     path.saturating_add(loops.saturating_mul(digits + 1))
 }
 
+/// Whether a list of steps ends the run.
+pub(super) fn ends_list(steps: &[Step]) -> bool {
+    steps.last().is_some_and(|step| ends_run(&step.kind))
+}
+
 /// Whether nothing after such a step can run.
 fn ends_run(kind: &StepKind) -> bool {
-    let last_ends = |steps: &[Step]| steps.last().is_some_and(|step| ends_run(&step.kind));
     match kind {
         StepKind::Succeed { .. } | StepKind::Fail { .. } => true,
         StepKind::If { then, otherwise, .. } => {
-            last_ends(then) && otherwise.as_deref().is_some_and(last_ends)
+            ends_list(then) && otherwise.as_deref().is_some_and(ends_list)
         }
         StepKind::Switch { cases, default, .. } => {
-            cases.iter().all(|case| last_ends(&case.steps))
-                && default.as_deref().is_some_and(last_ends)
+            cases.iter().all(|case| ends_list(&case.steps))
+                && default.as_deref().is_some_and(ends_list)
         }
         StepKind::Action { .. }
         | StepKind::ForEach { .. }

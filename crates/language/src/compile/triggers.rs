@@ -6,6 +6,7 @@ use surefoot_kernel_core::expr::Template;
 use surefoot_kernel_core::plan::TriggerPlan;
 
 use super::Compiler;
+use super::fields::Fields;
 use super::inputs::describe;
 use crate::check::shape::{Kinds, Shape};
 use crate::diagnostic::Path;
@@ -29,23 +30,31 @@ impl<'a> Compiler<'a> {
 
     fn compile_trigger(&mut self, entry: &Entry, path: &Path<'_>) {
         if entry.key == "schedule" {
-            let message = "the trigger `schedule` is not supported yet";
-            self.report
-                .error("NOT_SUPPORTED_YET", entry.key_span, path, message)
-                .help("emit an event from the application's own scheduler");
+            self.compile_schedules(entry, path);
             return;
         }
         let (event, shape) = self.trigger_declaration(entry, path);
         let Some(fields) = self.mapping(&entry.value, path, "a trigger") else { return };
         self.refuse_unknown(&fields, &["with"], path);
+        let with = self.compile_bindings(entry, &fields, shape, path);
+        if let Some(event) = event {
+            self.triggers.insert(entry.key.clone(), TriggerPlan { event, with, schedule: None });
+        }
+    }
+
+    /// A trigger's `with`, where only `trigger` of this shape is visible.
+    pub(super) fn compile_bindings(
+        &mut self,
+        entry: &Entry,
+        fields: &Fields<'_>,
+        shape: Shape<'a>,
+        path: &Path<'_>,
+    ) -> BTreeMap<String, Template> {
         self.trigger = Some(shape);
         let with = fields.get("with").map(|with| self.compile_with(with, &path.key("with")));
         self.trigger = None;
         self.check_required_inputs(entry, fields.get("with"), path);
-        if let Some(event) = event {
-            let with = with.unwrap_or_default();
-            self.triggers.insert(entry.key.clone(), TriggerPlan { event, with });
-        }
+        with.unwrap_or_default()
     }
 
     /// The event type and the shape of its data.
@@ -60,6 +69,7 @@ impl<'a> Compiler<'a> {
             return (Some(declared.event.clone()), Shape::schema(&declared.schema));
         }
         let known = manifest.triggers.iter().map(|trigger| trigger.kind.as_str());
+        let known = known.chain(["schedule"]);
         let help = self.report.suggest(&entry.key, known);
         let message = format!("there is no trigger `{}`", entry.key);
         self.report.error("UNKNOWN_TRIGGER", entry.key_span, path, message).maybe_help(help);

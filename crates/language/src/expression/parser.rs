@@ -313,9 +313,12 @@ fn unknown_function(name: &str, range: Range<usize>) -> Fault {
     let names = Function::ALL.iter().map(|function| function.name());
     let fault = Fault::syntax(range, format!("there is no function `{name}`"));
     let fault = Fault { code: "UNKNOWN_FUNCTION", ..fault };
-    match closest(name, names) {
+    match closest(name, names.clone()) {
         Some(known) => fault.help(format!("did you mean `{known}`?")),
-        None => fault,
+        None => {
+            let known: Vec<String> = names.map(|known| format!("`{known}`")).collect();
+            fault.help(format!("the functions are {}", known.join(", ")))
+        }
     }
 }
 

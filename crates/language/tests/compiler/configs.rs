@@ -65,7 +65,11 @@ fn a_number_where_a_text_is_wanted_asks_for_quotes() {
 fn an_expression_stands_for_any_value_that_it_may_yield() {
     check_step(
         "- sendEmail: { to: \"${{ context.owner }}\", copies: \"${{ context.copies }}\" }\n- chargeCard: { amount: \"${{ inputs.count }}\", currency: \"${{ context.currency }}\" }\n- notify: { via: \"${{ context.via }}\" }\n- notify: { via: { kind: \"${{ context.kind }}\", address: \"${{ context.address }}\" } }\n- notify: { via: { kind: rooms, ids: [1, \"${{ inputs.count }}\"] } }",
-        expect![[""]],
+        expect![[r#"
+            7:27-7:48 warning MAY_BE_MISSING: the input `count` may be missing, and then the step fails
+              at: steps.1.chargeCard.amount
+              help: write `inputs.count ?? ...`, ask `has(inputs.count)` before, or make it required
+        "#]],
     );
 }
 
@@ -255,4 +259,31 @@ fn derived_schemas_report_what_never_fits() {
     ] {
         check_with(&with_report(), &workflow(&format!("- anything: {step}")), expected);
     }
+}
+
+#[test]
+fn an_input_that_may_be_missing_is_warned_of_where_an_action_insists_on_it() {
+    check_step(
+        "- chargeCard: { amount: \"${{ inputs.count }}\", currency: EUR }\n- chargeCard: { amount: \"${{ inputs.count ?? 1 }}\", currency: EUR }\n- priceOrder: { stock: \"${{ inputs.order }}\" }\n- if: ${{ has(inputs.count) && has(inputs.order.id) }}\n  then:\n    - chargeCard: { amount: \"${{ inputs.count }}\", currency: EUR }\n    - priceOrder: { stock: \"${{ inputs.order }}\" }",
+        expect![[r#"
+            6:27-6:48 warning MAY_BE_MISSING: the input `count` may be missing, and then the step fails
+              at: steps.0.chargeCard.amount
+              help: write `inputs.count ?? ...`, ask `has(inputs.count)` before, or make it required
+            8:26-8:47 warning MAY_BE_MISSING: the input `order` may be missing, and then the step fails
+              at: steps.2.priceOrder.stock
+              help: write `inputs.order ?? ...`, ask `has(inputs.order)` before, or make it required
+        "#]],
+    );
+}
+
+/// A whole number and a number with a fraction are both numbers: the message says what is wrong.
+#[test]
+fn a_fraction_where_a_whole_number_is_wanted_is_called_that() {
+    check_step(
+        "- notify: { via: { kind: rooms, ids: [1, 2.5, 2.0] } }",
+        expect![[r#"
+        6:44-6:47 error CONFIG_TYPE: a whole number is wanted here; 2.5 is none
+          at: steps.0.notify.via.ids.1
+    "#]],
+    );
 }

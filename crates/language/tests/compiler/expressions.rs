@@ -232,6 +232,7 @@ fn functions_are_known_by_name_and_number_of_arguments() {
                 help: did you mean `startsWith`?
             frobnicate(1)
               1-11 UNKNOWN_FUNCTION: there is no function `frobnicate`
+                help: the functions are `now`, `has`, `size`, `string`, `number`, `json`, `lower`, `upper`, `trim`, `contains`, `startsWith`, `endsWith`, `sameText`, `includes`, `join`, `split`, `keys`, `min`, `max`, `round`, `plus`
             size()
               1-7 EXPRESSION_SYNTAX: `size` takes 1 argument, not 0
             min(1, 2, 3)

@@ -113,3 +113,76 @@ fn every_code_is_in_the_table_and_every_row_is_used() {
         FINDING_CODES.is_sorted_by(|one, two| one.0.replace('_', " ") < two.0.replace('_', " "))
     );
 }
+
+#[test]
+fn a_step_whose_value_lacks_its_key_is_told_how_to_write_it() {
+    check_step(
+        "- delay: 5s\n- delay: \"2026-11-29T16:00:00Z\"\n- delay: soon\n- fail: Sold \\ out",
+        expect![[r#"
+            6:12-6:14 error NOT_A_MAPPING: the value of `delay` is a mapping; this is a text
+              at: steps.0.delay
+              help: write `delay: { for: 5s }`
+            7:12-7:34 error NOT_A_MAPPING: the value of `delay` is a mapping; this is a text
+              at: steps.1.delay
+              help: write `delay: { until: "2026-11-29T16:00:00Z" }`
+            8:12-8:16 error NOT_A_MAPPING: the value of `delay` is a mapping; this is a text
+              at: steps.2.delay
+              help: write `delay: { for: 2h }` or `delay: { until: "2026-11-29T16:00:00Z" }`
+            9:11-9:21 error NOT_A_MAPPING: the value of `fail` is a mapping; this is a text
+              at: steps.3.fail
+              help: write `fail: { message: "Sold \\ out" }`
+        "#]],
+    );
+}
+
+#[test]
+fn a_function_that_does_not_exist_is_named_with_those_that_do() {
+    check_step(
+        "- setVariable: { name: a, value: \"${{ sise('x') }}\" }\n- setVariable: { name: b, value: \"${{ translate('x') }}\" }",
+        expect![[r#"
+            6:41-6:45 error UNKNOWN_FUNCTION: there is no function `sise`
+              at: steps.0.setVariable.value
+              help: did you mean `size`?
+            7:41-7:50 error UNKNOWN_FUNCTION: there is no function `translate`
+              at: steps.1.setVariable.value
+              help: the functions are `now`, `has`, `size`, `string`, `number`, `json`, `lower`, `upper`, `trim`, `contains`, `startsWith`, `endsWith`, `sameText`, `includes`, `join`, `split`, `keys`, `min`, `max`, `round`, `plus`
+        "#]],
+    );
+}
+
+#[test]
+fn a_misspelt_member_of_an_event_is_found() {
+    check(
+        "inputs:\n  item: { type: text }\n  more: { type: text }\ntriggers:\n  itemChanged:\n    with: { item: \"${{ trigger.itmeId }}\", more: \"${{ trigger.itemId }}\" }\nsteps:\n  - noop: {}\n",
+        expect![[r#"
+            6:32-6:38 error UNKNOWN_MEMBER: there is no member `itmeId` here
+              at: triggers.itemChanged.with.item
+              help: did you mean `itemId`?
+        "#]],
+    );
+    let mut open = manifest();
+    open.triggers[0].schema = serde_json::json!({ "properties": { "itemId": {}, "inner": { "properties": { "id": {} } } } });
+    let source = "inputs:\n  item: { type: text }\n  more: { type: text }\n  else: { type: text }\ntriggers:\n  itemChanged:\n    with: { item: \"${{ trigger.itmeId }}\", more: \"${{ trigger.inner.it }}\", else: \"${{ trigger.itemId.x }}\" }\nsteps:\n  - noop: {}\n";
+    check_with(
+        &open,
+        source,
+        expect![[r#"
+        7:32-7:38 error UNKNOWN_MEMBER: there is no member `itmeId` here
+          at: triggers.itemChanged.with.item
+          help: did you mean `itemId`?
+        7:69-7:71 error UNKNOWN_MEMBER: there is no member `it` here
+          at: triggers.itemChanged.with.more
+          help: did you mean `id`?
+    "#]],
+    );
+    open.triggers[0].schema["additionalProperties"] = true.into();
+    check_with(
+        &open,
+        source,
+        expect![[r#"
+        7:69-7:71 error UNKNOWN_MEMBER: there is no member `it` here
+          at: triggers.itemChanged.with.more
+          help: did you mean `id`?
+    "#]],
+    );
+}

@@ -6,6 +6,7 @@
     reason = "a helper of tests fails the test by panicking"
 )]
 
+mod catch;
 mod configs;
 mod evaluated;
 mod expressions;
@@ -14,6 +15,7 @@ mod hostile;
 mod limits;
 mod manifests;
 mod plans;
+mod schedules;
 mod scopes;
 mod shape;
 mod support;

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use serde_json::json;
-use surefoot_language::{ActionDecl, Limits, Manifest, compile};
+use surefoot_language::{ActionDecl, Limits, Manifest, TriggerDecl, compile};
 
 use crate::support::*;
 
@@ -26,6 +26,20 @@ fn a_reserved_name_in_the_module_is_reported_whatever_the_source_uses() {
         1:1-1:1 error MANIFEST_NAME_RESERVED: the module is wrong: `delay` is reserved: it has a meaning of its own in workflows (at `actions.delay`)
     "#]],
     );
+}
+
+#[test]
+fn a_trigger_of_an_application_cannot_have_the_name_of_a_built_in_one() {
+    let mut manifest = manifest();
+    for kind in ["start", "schedule"] {
+        manifest
+            .triggers
+            .push(TriggerDecl { kind: kind.to_owned(), ..manifest.triggers[0].clone() });
+    }
+    let shown: Vec<String> = manifest.findings().iter().map(ToString::to_string).collect();
+    expect![[r#"
+        MANIFEST_NAME_RESERVED: `start` is reserved: it has a meaning of its own in workflows (at `triggers.start`)
+        MANIFEST_NAME_RESERVED: `schedule` is reserved: it has a meaning of its own in workflows (at `triggers.schedule`)"#]].assert_eq(&shown.join("\n"));
 }
 
 /// Covers behaviour 26.

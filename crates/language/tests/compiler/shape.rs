@@ -314,7 +314,7 @@ fn triggers_bind_declared_inputs_and_every_required_one() {
               help: add `item:` to the trigger's `with`
             5:3-5:11 error UNKNOWN_TRIGGER: there is no trigger `itemGone`
               at: triggers.itemGone
-              help: known here: `itemChanged`
+              help: known here: `itemChanged`, `schedule`
             5:15-5:19 error INPUT_NOT_BOUND: the trigger does not bind the required input `item`
               at: triggers.itemGone
               help: add `item:` to the trigger's `with`
@@ -467,21 +467,12 @@ fn a_message_has_at_most_a_thousand_characters() {
 #[test]
 fn what_is_reserved_for_later_says_so() {
     check(
-        "triggers:\n  schedule: { nightly: { cron: \"0 3 * * *\" } }\nsteps:\n  - runWorkflow: { workflow: a, inputs: {} }\n    saveAs: x\n  - runWorkflows: {}\n  - noop: {}\n    retry: { attempts: 3 }\n    catch: [ { noop: {} } ]\n  - if: ${{ true }}\n    then: [ { noop: {} } ]\n    catch: []\n",
+        "steps:\n  - runWorkflow: { workflow: a, inputs: {} }\n    saveAs: x\n  - runWorkflows: {}\n",
         expect![[r#"
-            2:3-2:11 error NOT_SUPPORTED_YET: the trigger `schedule` is not supported yet
-              at: triggers.schedule
-              help: emit an event from the application's own scheduler
-            4:5-4:16 error NOT_SUPPORTED_YET: `runWorkflow` is not supported yet
+            2:5-2:16 error NOT_SUPPORTED_YET: `runWorkflow` is not supported yet
               at: steps.0.runWorkflow
-            6:5-6:17 error NOT_SUPPORTED_YET: `runWorkflows` is not supported yet
+            4:5-4:17 error NOT_SUPPORTED_YET: `runWorkflows` is not supported yet
               at: steps.1.runWorkflows
-            8:5-8:10 error NOT_SUPPORTED_YET: `retry` is not supported yet
-              at: steps.2.retry
-            9:5-9:10 error NOT_SUPPORTED_YET: `catch` is not supported yet
-              at: steps.2.catch
-            12:5-12:10 error NOT_SUPPORTED_YET: `catch` is not supported yet
-              at: steps.3.catch
         "#]],
     );
 }

@@ -5,7 +5,8 @@ use sqlx::{Row, SqliteConnection};
 
 use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::{
-    App, Scope, StoredVersion, Timestamp, VersionId, WorkflowKey, WorkflowRow,
+    App, ScheduleRow, Schedules, Scope, StoredVersion, Timestamp, VersionId, WorkflowKey,
+    WorkflowRow,
 };
 
 use crate::error::Fault;
@@ -79,4 +80,27 @@ pub(crate) async fn workflows(
         });
     }
     Ok(workflows)
+}
+
+pub(crate) async fn schedules(
+    conn: &mut SqliteConnection,
+    app: &App,
+    now: Timestamp,
+) -> Result<Schedules, Fault> {
+    let query = sqlx::query(sql::WORKFLOW_SCHEDULES).bind(app.as_str());
+    let rows = query.fetch_all(conn).await?;
+    let rows: Result<Vec<ScheduleRow>, Fault> = rows.iter().map(read_schedule).collect();
+    Ok(Schedules { now, rows: rows? })
+}
+
+fn read_schedule(row: &SqliteRow) -> Result<ScheduleRow, Fault> {
+    let schedule: &str = row.try_get("schedule")?;
+    Ok(ScheduleRow {
+        scope: Scope::from(row.try_get::<String, _>("scope")?),
+        workflow: WorkflowKey::from(row.try_get::<String, _>("workflow")?),
+        key: row.try_get("key")?,
+        schedule: from_stored(schedule).map_err(|_| unreadable())?,
+        since: Timestamp::from_micros(row.try_get("since")?),
+        enabled: row.try_get("enabled")?,
+    })
 }

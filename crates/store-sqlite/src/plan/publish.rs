@@ -104,7 +104,7 @@ async fn write(
     let no: i64 = row.try_get("no")?;
     let revision = read_count(&row, "revision")?;
     if publish.activate {
-        let live = Live { workflow, version: no, app, scope };
+        let live = Live { workflow, version: no, app, scope, now };
         let authorization = publish.authorization.as_ref();
         make_live(conn, live, &publish.activations(), authorization).await?;
     }
@@ -126,6 +126,7 @@ struct Live<'a> {
     version: i64,
     app: &'a str,
     scope: &'a str,
+    now: Timestamp,
 }
 
 /// Replaces the activations by key: what an operator disabled stays disabled, what the version does not have no
@@ -152,9 +153,12 @@ async fn make_live(
             .bind(&*activation.event)
             .bind(activation.trigger.as_deref())
             .bind(json_opt(authorization)?)
+            .bind(activation.schedule.as_ref().map(json).transpose()?)
+            .bind(live.now.micros())
             .execute(&mut *conn)
             .await?;
     }
+    sqlx::query(sql::WORKFLOW_FORGET_SCHEDULES).bind(live.workflow).execute(conn).await?;
     Ok(())
 }
 
@@ -203,8 +207,13 @@ async fn activate(
     if activate.expected.is_some() && activate.expected != active {
         return Err(PublishError::NotExpected { expected: activate.expected, active });
     }
-    let live =
-        Live { workflow: no, version: version.try_get("no").map_err(store_error)?, app, scope };
+    let live = Live {
+        workflow: no,
+        version: version.try_get("no").map_err(store_error)?,
+        app,
+        scope,
+        now,
+    };
     Ok(activate_stored(conn, live, &version, activate, now).await?)
 }
 

@@ -107,7 +107,8 @@ pub(crate) fn footprint() -> Footprint {
 
 pub(crate) fn plan() -> Plan {
     let hash = "0".repeat(64);
-    let order = TriggerPlan { event: "order.placed".to_owned(), with: BTreeMap::new() };
+    let order =
+        TriggerPlan { event: "order.placed".to_owned(), with: BTreeMap::new(), schedule: None };
     Plan {
         schema: surefoot_kernel_core::plan::PLAN_SCHEMA,
         language: surefoot_kernel_core::plan::LANGUAGE_VERSION,

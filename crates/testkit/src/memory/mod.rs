@@ -23,7 +23,7 @@ use surefoot_kernel_core::{
     Expired, Fence, LoadRequest, Micros, OperatorStore, Page, PassTime, Place, PlanStore, Prune,
     Pruned, Publish, PublishError, Published, Recovered, Redrive, Redriven, RenewRequest, Renewed,
     RetentionError, RetentionStore, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan,
-    Scope, SendSignal, SessionReport, SessionRow, SetActivation, SignalError, SignalRow,
+    Schedules, Scope, SendSignal, SessionReport, SessionRow, SetActivation, SignalError, SignalRow,
     SignalSent, Stamp, StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest, Timestamp,
     TxStore, TxWork, VersionId, Work, WorkflowKey, WorkflowRow,
 };
@@ -182,6 +182,10 @@ impl PlanStore for MemoryStore {
         scope: Option<&Scope>,
     ) -> Result<Vec<WorkflowRow>, StoreError> {
         Ok(self.read().workflow_list(app, scope))
+    }
+
+    async fn schedule_list(&self, app: &App) -> Result<Schedules, StoreError> {
+        Ok(self.read().schedule_list(app, self.clock().now()))
     }
 
     async fn version_list(

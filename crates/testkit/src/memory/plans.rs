@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use surefoot_kernel_core::{
-    Activate, ActivationSet, App, AuditRow, Place, Publish, PublishError, Published, Scope,
-    SetActivation, StoredVersion, Timestamp, VersionId, WorkflowKey, WorkflowRow,
+    Activate, ActivationSet, App, AuditRow, Place, Publish, PublishError, Published, ScheduleRow,
+    Schedules, Scope, SetActivation, StoredVersion, Timestamp, VersionId, WorkflowKey, WorkflowRow,
 };
 
 use super::state::{State, VersionEntry, WorkflowId};
@@ -47,7 +47,7 @@ impl State {
         };
         self.versions.insert(publish.version, version);
         if publish.activate {
-            self.make_live(&id, publish.version);
+            self.make_live(&id, publish.version, now);
         }
         let verb = if publish.activate { "publish" } else { "draft" };
         self.audit_version(&id, publish.version, (&publish.author, verb, ""), now);
@@ -74,7 +74,7 @@ impl State {
         if activate.expected.is_some() && activate.expected != active {
             return Err(PublishError::NotExpected { expected: activate.expected, active });
         }
-        self.make_live(&id, version);
+        self.make_live(&id, version, now);
         let who = (activate.actor.as_str(), "activate", activate.reason.as_str());
         self.audit_version(&id, version, who, now);
         Ok(Published::of(version, activate.revision))
@@ -115,14 +115,23 @@ impl State {
         }
     }
 
-    /// Replaces the activations by key: disabled keys stay disabled, dropped ones no longer match.
-    fn make_live(&mut self, id: &WorkflowId, version: VersionId) {
+    /// Replaces the activations by key: disabled keys stay disabled, dropped ones no longer match, equal schedules
+    /// stand since they first did.
+    fn make_live(&mut self, id: &WorkflowId, version: VersionId, now: Timestamp) {
         if let (Some(workflow), Some(entry)) =
             (self.workflows.get_mut(id), self.versions.get(&version))
         {
             workflow.active = Some(version);
             workflow.activations.clone_from(&entry.activations);
             workflow.known.extend(entry.activations.iter().map(|it| it.key.clone()));
+            let before = std::mem::take(&mut workflow.scheduled);
+            let schedules = entry.activations.iter().filter_map(|activation| {
+                let schedule = activation.schedule.clone()?;
+                let stood = before.get(&activation.key).filter(|(it, _)| *it == schedule);
+                let since = stood.map_or(now, |(_, since)| *since);
+                Some((activation.key.clone(), (schedule, since)))
+            });
+            workflow.scheduled = schedules.collect();
         }
     }
 
@@ -177,6 +186,21 @@ impl State {
                 .collect(),
         });
         rows.collect()
+    }
+
+    pub(super) fn schedule_list(&self, app: &App, now: Timestamp) -> Schedules {
+        let of_app = self.workflows.iter().filter(|((of, _, _), _)| of == app);
+        let rows = of_app.flat_map(|((_, scope, workflow), entry)| {
+            entry.scheduled.iter().map(move |(key, (schedule, since))| ScheduleRow {
+                scope: scope.clone(),
+                workflow: workflow.clone(),
+                key: key.clone(),
+                schedule: schedule.clone(),
+                since: *since,
+                enabled: !entry.disabled.contains(key),
+            })
+        });
+        Schedules { now, rows: rows.collect() }
     }
 
     pub(super) fn version_list(

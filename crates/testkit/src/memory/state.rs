@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use surefoot_kernel_core::payload::Payload;
+use surefoot_kernel_core::plan::SchedulePlan;
 use surefoot_kernel_core::{
     Activation, App, AuditRow, Commit, Committed, Delete, Dependency, EventId, EventStatus,
     Invocation, Phase, Place, Receipt, Rejection, RowInput, Run, RunId, Scope, SessionId,
@@ -111,6 +112,8 @@ pub(super) struct WorkflowEntry {
     pub(super) activations: Vec<Activation>,
     /// Activation keys of any version that was live.
     pub(super) known: BTreeSet<String>,
+    /// Of the schedules of the active version, since when they stand like this.
+    pub(super) scheduled: BTreeMap<String, (SchedulePlan, Timestamp)>,
     /// Activation keys that an operator disabled: kept whatever is published.
     pub(super) disabled: BTreeSet<String>,
 }

@@ -105,6 +105,7 @@ macro_rules! store_suite {
                     a_draft_changes_nothing_that_is_live
                     a_stored_version_is_made_live_on_request
                     an_unknown_revision_is_not_found
+                    an_equal_schedule_stands_over_new_versions
                     what_an_operator_disabled_stays_disabled
                     a_dropped_trigger_starts_nothing_more_and_ends_nothing
                     a_version_reads_back_as_it_was_published
@@ -233,6 +234,7 @@ macro_rules! store_suite {
                     a_failed_attempt_deep_inside_records_no_outcome_around_it
                     a_succeed_deep_inside_ends_the_run
                     now_is_the_events_time_however_late_a_step_runs
+                    a_caught_failure_goes_on_in_another_process
                     an_orderly_hand_over_is_no_failure
                     what_one_process_wrote_another_reads
                     many_writers_at_once_surface_no_error

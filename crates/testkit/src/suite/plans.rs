@@ -11,7 +11,7 @@ use surefoot_kernel_core::{
 
 use super::world::{World, app, scope, succeeded};
 use super::{StoreFactory, Tamper, Tampered};
-use crate::plans::{plan, pure, triggered};
+use crate::plans::{plan, pure, scheduled, triggered};
 
 const LOW: &str = "stock.low";
 
@@ -103,6 +103,40 @@ pub async fn a_stored_version_is_made_live_on_request<F: StoreFactory>(world: &W
     assert_eq!(audit.reason, "back to what worked");
     world.store.version_activate(activation(2, None)).await.unwrap();
     assert_eq!(world.emit(low()).await.matched, 0);
+}
+
+/// Covers behaviour 192.
+///
+/// A schedule stands since it first stood like this, over new versions; one that was gone, or is due at other times,
+/// begins anew.
+pub async fn an_equal_schedule_stands_over_new_versions<F: StoreFactory>(world: &World<F>) {
+    let nightly =
+        |cron: &str| scheduled(plan(vec![pure("a")]), "nightly", cron, Some("Europe/Berlin"));
+    let listed = async || world.store.schedule_list(&app()).await.unwrap();
+    world.publish("flow", nightly("0 2 * * *")).await;
+    let first = listed().await;
+    let row = first.rows[0].clone();
+    assert_eq!((row.workflow.as_str(), row.key.as_str(), row.enabled), ("flow", "nightly", true));
+    assert_eq!((&row.scope, row.schedule.cron.as_str()), (&scope(), "0 2 * * *"));
+    assert!(row.since <= first.now);
+    let again = async |plan: Plan| {
+        world.pass_secs(60).await;
+        world.publish("flow", plan).await;
+        listed().await.rows
+    };
+    let weekly = scheduled(nightly("0 2 * * *"), "weekly", "0 9 * * 1", None);
+    let both = again(weekly).await;
+    assert_eq!((both.len(), both[0].since), (2, row.since), "the same schedule");
+    assert!(both[1].since > row.since);
+    let other = again(nightly("0 3 * * *")).await;
+    assert!(other.len() == 1 && other[0].since > both[1].since, "another time");
+    assert!(again(plan(vec![pure("b")])).await.is_empty(), "no schedule");
+    let back = again(nightly("0 3 * * *")).await;
+    assert!(back[0].since > other[0].since, "it was gone");
+    assert!(world.store.schedule_list(&App::from("other")).await.unwrap().rows.is_empty());
+    let draft = Publish { activate: false, ..world.publication("draft", nightly("0 2 * * *")) };
+    world.store.version_publish(draft).await.unwrap();
+    assert_eq!(listed().await.rows.len(), 1, "a draft is not live");
 }
 
 /// What is not there cannot be made live.

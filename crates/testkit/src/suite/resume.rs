@@ -103,6 +103,29 @@ pub async fn now_is_the_events_time_however_late_a_step_runs<F: StoreFactory>(wo
     assert_eq!(ended.await.unwrap().phase, Phase::Succeeded { result, message: None });
 }
 
+/// A failure that was caught is an outcome: another process goes on with the steps that handle it.
+pub async fn a_caught_failure_goes_on_in_another_process<F: StoreFactory>(world: &World<F>) {
+    let code = |name: &str| Expr::Member(Box::new(Expr::Name(name.to_owned())), "code".to_owned());
+    let seen = set("seen", Template::Expr(code("error")));
+    let first = idempotent("a").catch(vec![idempotent("mend"), seen]).save_as("handled");
+    let last = set("last", Template::Expr(Expr::Name("handled".to_owned())));
+    let mut drive = world.running(plan(vec![first, last])).await;
+    let run = drive.run().id;
+    world.answer(&mut drive, failed(false)).await;
+    assert_eq!(world.row(run).await.failures, 0);
+    world.pass_secs(301).await;
+    let mut drive = world.claim_run(run).await;
+    let mut called = Vec::new();
+    let ended = drive.to_end(&world.other, |call| {
+        called.push(call.step.to_string());
+        Reply::Answer(succeeded(json!(1)))
+    });
+    let ended = ended.await.unwrap();
+    assert_eq!(called, ["steps.0.catch.0"]);
+    let result = json!("PROVIDER_DOWN");
+    assert_eq!(ended.phase, Phase::Succeeded { result, message: None });
+}
+
 /// A worker that stops in order gives its runs back at once, and nothing is counted against them.
 pub async fn an_orderly_hand_over_is_no_failure<F: StoreFactory>(world: &World<F>) {
     let mut drive = world.running(plan(vec![idempotent("a"), idempotent("b")])).await;

@@ -15,9 +15,10 @@ use surefoot_kernel_core::{
     EventStore, Expired, Fence, FenceError, LoadRequest, Micros, OperatorStore, Page, Place,
     PlanStore, Prune, Pruned, Publish, PublishError, Published, Receipt, Recovered, Redrive,
     Redriven, RenewRequest, Renewed, RetentionError, RetentionStore, Run, RunDetail, RunFilter,
-    RunId, RunRow, RunStore, Scan, Scope, SendSignal, SessionReport, SessionRow, SetActivation,
-    SignalError, SignalRow, SignalSent, Stamp, StoreError, StoreFact, Stored, StoredVersion,
-    TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, Work, WorkflowKey, WorkflowRow,
+    RunId, RunRow, RunStore, Scan, Schedules, Scope, SendSignal, SessionReport, SessionRow,
+    SetActivation, SignalError, SignalRow, SignalSent, Stamp, StoreError, StoreFact, Stored,
+    StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, Work, WorkflowKey,
+    WorkflowRow,
 };
 use surefoot_testkit::suite::{
     StoreFactory, Tamper, Tampered, World, dispatch, events, fence, fidelity, journal, leases,
@@ -227,6 +228,10 @@ impl PlanStore for Wrong {
         scope: Option<&Scope>,
     ) -> Result<Vec<WorkflowRow>, StoreError> {
         self.inner.workflow_list(app, scope).await
+    }
+
+    async fn schedule_list(&self, app: &App) -> Result<Schedules, StoreError> {
+        self.inner.schedule_list(app).await
     }
 
     async fn version_list(

@@ -14,7 +14,7 @@ use super::panics::caught;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoopHealth {
-    /// `claims`, `leases`, `recovery`, `sessions` or `wakes`.
+    /// `claims`, `leases`, `recovery`, `schedules`, `sessions` or `wakes`.
     pub name: &'static str,
     /// How often it was restarted after a panic.
     pub restarts: u64,

@@ -11,6 +11,7 @@ pub(crate) mod pace;
 pub(crate) mod panics;
 mod pass;
 mod recovery;
+mod schedules;
 mod session;
 mod shift;
 
@@ -25,7 +26,7 @@ use surefoot_language::Loaded;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::Kernel;
-use crate::builder::{Authorize, Values};
+use crate::builder::{Authorize, Misfire, Values};
 use driver::{Left, LoadedPlan};
 use footprints::Footprints;
 use keeper::Rhythm;
@@ -56,6 +57,8 @@ pub(crate) struct Settings {
     pub(crate) authorize: Option<Authorize>,
     pub(crate) bus: Option<Arc<dyn WakeBus>>,
     pub(crate) trace: Option<Arc<dyn Trace>>,
+    pub(crate) catch_up: Micros,
+    pub(crate) misfire: Misfire,
 }
 
 /// A worker on a store.
@@ -73,6 +76,9 @@ pub(crate) struct Engine<S: TxStore> {
     ticking: OnceLock<Arc<Shift>>,
     /// Tells other processes, over the bus.
     announce: Notify,
+    /// A version was published here: its schedules are looked at.
+    published: Notify,
+    fired: Mutex<schedules::Fired>,
 }
 
 /// A folded run, in case it comes back.
@@ -96,6 +102,8 @@ impl<S: TxStore> Engine<S> {
             started: Mutex::default(),
             ticking: OnceLock::new(),
             announce: Notify::new(),
+            published: Notify::new(),
+            fired: Mutex::default(),
             kernel,
             settings,
             modules,
@@ -121,6 +129,7 @@ impl<S: TxStore> Engine<S> {
 
     pub(crate) fn learn(&self, footprint: &Footprint) {
         self.footprints.learn(footprint);
+        self.published.notify_one();
     }
 
     pub(crate) fn cancel(&self, run: RunId) {

@@ -52,10 +52,11 @@ impl<S: TxStore> Engine<S> {
         let passing = async {
             let mut ticked = Ticked::default();
             if recovers {
+                let fires = self.fire_due().await?;
                 let recovery = self.recover_all(shift).await?;
                 ticked.woken = recovery.woken;
                 ticked.finalised = recovery.finalised;
-                ticked.dispatched = recovery.dispatched;
+                ticked.dispatched = recovery.dispatched + fires.new;
             } else {
                 self.list_footprints(shift).await?;
             }

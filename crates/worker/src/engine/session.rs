@@ -66,6 +66,9 @@ async fn work<S: TxStore>(
         shift.lives.recovery.keep(|| engine.recover_until_stopped(&shift)).await;
     }));
     loops.spawn(looping(&engine, &shift, |engine, shift| async move {
+        shift.lives.schedules.keep(|| engine.fire_until_stopped(&shift)).await;
+    }));
+    loops.spawn(looping(&engine, &shift, |engine, shift| async move {
         shift.lives.sessions.keep(|| engine.report_until_over(&shift)).await;
     }));
     loops.spawn(looping(&engine, &shift, |engine, shift| async move {

@@ -31,6 +31,7 @@ pub(crate) struct Lives {
     pub(crate) claims: Life,
     pub(crate) leases: Life,
     pub(crate) recovery: Life,
+    pub(crate) schedules: Life,
     pub(crate) sessions: Life,
     pub(crate) wakes: Life,
 }
@@ -75,6 +76,7 @@ impl Shift {
                 claims: life("claims"),
                 leases: life("leases"),
                 recovery: life("recovery"),
+                schedules: life("schedules"),
                 sessions: life("sessions"),
                 wakes: life("wakes"),
             },

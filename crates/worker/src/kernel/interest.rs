@@ -59,11 +59,12 @@ fn interest(run: &Run, has_outcome: bool) -> StepInterest {
     }
 }
 
-/// A failure is an outcome until an operator has the run tried again.
+/// A failure is an outcome until an operator has the run tried again; one that was caught is so for ever.
 fn has_outcome(journal: &[JournalEntry], wanted: &StepKey) -> bool {
     let (mut completed, mut failed) = (false, false);
     for fact in journal.iter().flat_map(|entry| &entry.facts) {
-        completed |= matches!(fact, Fact::StepCompleted { step, .. } if step == wanted);
+        completed |= matches!(fact, Fact::StepCompleted { step, .. } | Fact::StepFailed { step, caught: true, .. }
+            if step == wanted);
         failed |= matches!(fact, Fact::StepFailed { step, .. } if step == wanted);
         failed &= !matches!(fact, Fact::Retried);
     }
@@ -81,9 +82,20 @@ mod tests {
         Fact::StepCompleted { step: step.into(), output: Value::Null, by: SaidBy::Action }
     }
 
+    fn caught(step: &str) -> Fact {
+        let (error, by) = (Failure::new(Code::ACTION_ERROR, "no"), SaidBy::Action);
+        Fact::StepFailed { step: step.into(), error, effect: None, by, caught: true }
+    }
+
     fn failed(step: &str) -> Fact {
         let error = Failure::new(Code::ACTION_ERROR, "no");
-        Fact::StepFailed { step: step.into(), error, effect: None, by: SaidBy::Action }
+        Fact::StepFailed {
+            step: step.into(),
+            error,
+            effect: None,
+            by: SaidBy::Action,
+            caught: false,
+        }
     }
 
     #[track_caller]
@@ -100,6 +112,7 @@ mod tests {
         check(vec![completed("steps.0"), completed("steps.1")], true);
         check(vec![failed("steps.1")], true);
         check(vec![failed("steps.1"), Fact::Retried], false);
+        check(vec![caught("steps.1"), failed("steps.1.catch.0"), Fact::Retried], true);
         check(vec![failed("steps.1"), Fact::Retried, completed("steps.1")], true);
         check(vec![completed("steps.1"), failed("steps.2"), Fact::Retried], true);
     }

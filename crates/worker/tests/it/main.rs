@@ -13,6 +13,7 @@ mod store;
 mod world;
 
 mod cancel;
+mod catch;
 mod claims;
 mod classes;
 mod effects;
@@ -23,6 +24,7 @@ mod operators;
 mod poison;
 mod pool;
 mod retention;
+mod schedules;
 mod transactions;
 mod twice;
 mod waits;

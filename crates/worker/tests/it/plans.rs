@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use surefoot_kernel_core::expr::{Expr, Template};
 use surefoot_kernel_core::plan::{
-    ActionPolicy, Delay, Hashes, LANGUAGE_VERSION, PLAN_SCHEMA, Plan, PlanLimits, Step, StepKind,
+    ActionPolicy, Delay, Hashes, LANGUAGE_VERSION, PLAN_SCHEMA, Plan, PlanLimits, SchedulePlan,
+    Step, StepKind, TriggerPlan,
 };
 use surefoot_kernel_core::{EffectClass, Micros};
 use surefoot_language::Manifest;
@@ -17,7 +18,13 @@ fn step(kind: StepKind) -> Step {
 /// An action's step.
 pub(crate) fn act(action: &str, config: Value) -> Step {
     let config = Template::Literal(config);
-    step(StepKind::Action { action: action.to_owned(), config, timeout: None })
+    step(StepKind::Action {
+        action: action.to_owned(),
+        config,
+        timeout: None,
+        retry: None,
+        catch: None,
+    })
 }
 
 /// The same with a config that is one expression.
@@ -28,12 +35,26 @@ pub(crate) fn act_on(action: &str, name: &str, member: &str) -> Step {
     } else {
         Template::Object(vec![(member.to_owned(), config)])
     };
-    step(StepKind::Action { action: action.to_owned(), config, timeout: None })
+    step(StepKind::Action {
+        action: action.to_owned(),
+        config,
+        timeout: None,
+        retry: None,
+        catch: None,
+    })
 }
 
 pub(crate) fn timed(mut of: Step, limit: Micros) -> Step {
     if let StepKind::Action { timeout, .. } = &mut of.kind {
         *timeout = Some(limit);
+    }
+    of
+}
+
+/// With steps that handle its failure.
+pub(crate) fn caught(mut of: Step, steps: Vec<Step>) -> Step {
+    if let StepKind::Action { catch, .. } = &mut of.kind {
+        *catch = Some(steps);
     }
     of
 }
@@ -92,11 +113,20 @@ pub(crate) fn plan(manifest: &Manifest, steps: Vec<Step>) -> Plan {
     }
 }
 
+/// With a schedule, in UTC.
+pub(crate) fn scheduled(mut plan: Plan, name: &str, cron: &str) -> Plan {
+    let schedule = Some(SchedulePlan { cron: cron.to_owned(), timezone: None });
+    let event = surefoot_kernel_core::schedule_event(name);
+    plan.triggers.insert(name.to_owned(), TriggerPlan { event, with: BTreeMap::new(), schedule });
+    plan
+}
+
 fn collect(steps: &[Step], used: &mut BTreeSet<String>) {
     for step in steps {
         match &step.kind {
-            StepKind::Action { action, .. } => {
+            StepKind::Action { action, catch, .. } => {
                 used.insert(format!("action/{action}"));
+                collect(catch.as_deref().unwrap_or_default(), used);
             }
             StepKind::If { then, otherwise, .. } => {
                 collect(then, used);

@@ -85,6 +85,7 @@ type Tamper<T> = Box<dyn FnMut(&mut T) + Send>;
 #[derive(Default)]
 struct Faults {
     fault: Option<Fault>,
+    schedules_disabled: bool,
     bad_run: Option<Tamper<Stored>>,
     bad_plan: Option<Tamper<StoredVersion>>,
     counts: BTreeMap<&'static str, usize>,
@@ -117,6 +118,11 @@ impl TestStore {
     pub(crate) fn heal(&self) {
         let mut faults = self.faults.lock().unwrap();
         (faults.fault, faults.bad_run, faults.bad_plan) = (None, None, None);
+    }
+
+    /// Whether an operator has disabled every schedule.
+    pub(crate) fn disable_schedules(&self, are_disabled: bool) {
+        self.faults.lock().unwrap().schedules_disabled = are_disabled;
     }
 
     /// Stored runs come back like this from now on.
@@ -287,6 +293,14 @@ impl PlanStore for TestStore {
     ) -> Result<Vec<WorkflowRow>, StoreError> {
         self.inner.workflow_list(app, scope).await
     }
+    async fn schedule_list(&self, app: &App) -> Result<Schedules, StoreError> {
+        self.tick();
+        let mut listed = self.inner.schedule_list(app).await?;
+        let is_disabled = self.faults.lock().unwrap().schedules_disabled;
+        listed.rows.iter_mut().for_each(|row| row.enabled = !is_disabled);
+        Ok(listed)
+    }
+
     async fn version_list(
         &self,
         app: &App,

@@ -33,7 +33,18 @@ pub(super) fn action(name: &str) -> Step {
         action: name.to_owned(),
         config: Template::Literal(json!({})),
         timeout: None,
+        retry: None,
+        catch: None,
     })
+}
+
+/// An action with steps that handle its failure.
+pub(super) fn catching(name: &str, steps: Vec<Step>) -> Step {
+    let mut step = action(name);
+    if let StepKind::Action { catch, .. } = &mut step.kind {
+        *catch = Some(steps);
+    }
+    step
 }
 
 pub(super) fn step(kind: StepKind) -> Step {

@@ -24,6 +24,11 @@ fn plans() -> Vec<Plan> {
         plan(vec![action("price"), action("pay"), action("mail")]),
         plan(vec![step(each(vec![action("book"), action("mail"), action("pay")]))]),
         plan(vec![action("book"), step(wait()), action("price"), action("mail")]),
+        plan(vec![
+            catching("mail", vec![action("book")]),
+            catching("pay", vec![action("mail")]),
+            catching("book", vec![catching("price", vec![action("pay")])]),
+        ]),
     ]
 }
 

@@ -351,6 +351,54 @@ fn failed_in_a_branch_with_code_sentence_and_next_action() {
 }
 
 #[test]
+fn a_caught_failure_is_shown_with_what_handled_it() {
+    let steps = vec![catching("mail", vec![action("pay")]), catching("book", vec![action("mail")])];
+    let mut story = Story::of(plan(steps));
+    story.claim();
+    story.advance();
+    story.prepared("steps.0");
+    story.answer("steps.0", failed("NO_ADDRESS", false));
+    story.advance();
+    check(
+        &story,
+        expect![[r#"
+        Runs at step `steps.0.catch.0` (`pay`).
+        - held: worker wrk_02020202020202020202020202020202 holds it
+        steps.0 mail failed error=NO_ADDRESS (its failure was caught: the run went on with its `catch`)
+        steps.0.catch.0 pay running attempt=1
+        steps.1 book not_reached (behind `steps.0.catch.0`)
+        steps.1.catch.0 mail not_reached (behind `steps.0.catch.0`)
+        may have happened: steps.0 mail: its action was called and failed, and was not undone
+        may have happened: steps.0.catch.0 pay: no call was marked when this was read, but a worker holds the run
+        not started: steps.1 book: behind `steps.0.catch.0`
+        not started: steps.1.catch.0 mail: behind `steps.0.catch.0`
+        again: steps.0.catch.0 pay: it would be called: no earlier call of it is unexplained
+        $ surefoot cancel run_07070707070707070707070707070707 --revision 3 --reason '<why>'
+    "#]],
+    );
+    story.prepared("steps.0.catch.0");
+    story.answer("steps.0.catch.0", succeeded("receipt"));
+    story.advance();
+    story.answer("steps.1", succeeded(1));
+    story.advance();
+    check(
+        &story,
+        expect![[r#"
+        Succeeded.
+        - ended: it has ended: nothing moves it any more
+        steps.0 mail failed error=NO_ADDRESS (its failure was caught: the run went on with its `catch`)
+        steps.0.catch.0 pay completed effect=succeeded
+        steps.1 book completed effect=succeeded
+        steps.1.catch.0 mail not_reached (the action did not fail)
+        happened: steps.0.catch.0 pay: its outcome is recorded
+        happened: steps.1 book: its outcome is recorded
+        may have happened: steps.0 mail: its action was called and failed, and was not undone
+        not started: steps.1.catch.0 mail: the action did not fail
+    "#]],
+    );
+}
+
+#[test]
 fn canceled() {
     let mut story = mail_then_pay();
     story.claim();

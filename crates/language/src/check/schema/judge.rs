@@ -230,7 +230,16 @@ impl Judge<'_, '_> {
 
     fn wrong_type(&self, wanted: Kinds, site: &Site<'_>) -> Problem {
         let node = site.at.node;
-        let message = format!("{wanted} is wanted here; this is {}", node.describe());
+        let number = node.as_scalar().filter(|scalar| scalar.value.is_number());
+        let message = match number.filter(|_| wanted.overlaps(Kinds::NUMBER)) {
+            // A number is refused as such only where a whole one is wanted.
+            Some(scalar) => {
+                let rest = wanted.without(Kinds::NUMBER);
+                let or = if rest == Kinds::NONE { String::new() } else { format!(" or {rest}") };
+                format!("a whole number{or} is wanted here; {} is none", scalar.text)
+            }
+            None => format!("{wanted} is wanted here; this is {}", node.describe()),
+        };
         let mut problem = self.problem("CONFIG_TYPE", site, message);
         problem.wanted = Some(wanted);
         if wanted.overlaps(Kinds::TEXT) {

@@ -1,0 +1,2 @@
+-- workflow/forget_schedules
+UPDATE activation SET schedule = NULL WHERE workflow = ? AND present = 0

@@ -4,7 +4,9 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-use surefoot_kernel_core::{EmitError, FenceError, PublishError, SignalError, StoreError};
+use surefoot_kernel_core::{
+    ChildrenError, EmitError, FenceError, PublishError, SignalError, StoreError,
+};
 
 /// An error of one transaction that several callers share.
 #[derive(Debug, Clone)]
@@ -155,7 +157,7 @@ macro_rules! port_errors {
     )*};
 }
 
-port_errors!(EmitError, PublishError, SignalError, FenceError);
+port_errors!(ChildrenError, EmitError, PublishError, SignalError, FenceError);
 
 impl From<Fault> for StoreError {
     fn from(Fault(error): Fault) -> Self {

@@ -363,6 +363,8 @@ impl Walk<'_, '_> {
             StepKind::Fail { .. } => ("fail", None),
             StepKind::Delay(_) => ("delay", None),
             StepKind::WaitFor { .. } => ("waitFor", None),
+            StepKind::RunWorkflow { .. } => ("runWorkflow", None),
+            StepKind::RunWorkflows { .. } => ("runWorkflows", None),
         };
         Shown {
             effect_key: self.known.effect_key(class, &key),
@@ -402,7 +404,9 @@ fn branches_of(node: &Step) -> Vec<(Branch, &[Step])> {
         | StepKind::Succeed { .. }
         | StepKind::Fail { .. }
         | StepKind::Delay(_)
-        | StepKind::WaitFor { .. } => Vec::new(),
+        | StepKind::WaitFor { .. }
+        | StepKind::RunWorkflow { .. }
+        | StepKind::RunWorkflows { .. } => Vec::new(),
     }
 }
 

@@ -336,6 +336,27 @@ pub enum StepKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         timeout: Option<Micros>,
     },
+    /// `runWorkflow`: one child, whose result is the outcome.
+    RunWorkflow {
+        /// The key of a workflow in the same scope.
+        workflow: Template,
+        /// An object.
+        inputs: Template,
+    },
+    /// `runWorkflows`: a child for each item of a list; their results in order are the outcome.
+    RunWorkflows {
+        /// The key of a workflow in the same scope.
+        workflow: Template,
+        /// Must yield a list.
+        each: Template,
+        /// The name of the current item in `workflow` and `inputs`.
+        item: String,
+        /// An object.
+        inputs: Template,
+        /// At most so many children are unfinished at once; absent is all of them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parallel: Option<u32>,
+    },
 }
 
 /// One case of a `switch`.

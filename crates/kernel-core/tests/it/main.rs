@@ -10,6 +10,7 @@
 mod answers;
 mod attention;
 mod cancel;
+mod children;
 mod control;
 mod drive;
 mod limits;

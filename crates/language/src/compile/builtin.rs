@@ -19,7 +19,7 @@ pub(super) const MESSAGE_MAX_CHARS: usize = 1_000;
 
 impl<'a> Compiler<'a> {
     /// The mapping below a step's key, with the keys that it may have.
-    fn own_fields<'n>(
+    pub(super) fn own_fields<'n>(
         &mut self,
         site: &Site<'n, '_>,
         known: &[&str],

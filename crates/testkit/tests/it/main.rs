@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that fails panics")]
 
+mod children;
 mod faulty;
 mod list;
 mod matrix;

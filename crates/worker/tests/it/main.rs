@@ -13,6 +13,7 @@ mod store;
 mod world;
 
 mod cancel;
+mod children;
 mod claims;
 mod classes;
 mod effects;

@@ -135,11 +135,6 @@ fn nesting(text: &str) -> usize {
     deepest
 }
 
-/// Whether a value is nested deeper than a payload may be.
-pub(crate) fn is_too_deep(value: &Value) -> bool {
-    too_deep(value, PAYLOAD_MAX_DEPTH).is_some()
-}
-
 /// Why a payload is refused, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PayloadError {
@@ -223,6 +218,11 @@ fn pointer(steps: &[Step]) -> String {
         }
     }
     text
+}
+
+/// Whether a value could not be read back: it is nested deeper than a payload may be.
+pub(crate) fn is_too_deep(value: &Value) -> bool {
+    too_deep(value, PAYLOAD_MAX_DEPTH).is_some()
 }
 
 /// The way to the first value below `levels`, innermost step first.

@@ -138,9 +138,9 @@ fn join(is_list: bool, states: &[RunState]) -> Joined {
 }
 
 fn failure_of(joined: Joined) -> Failure {
-    match joined {
-        Joined::Failed(failure) => failure,
-        other => panic!("{other:?}"),
+    match &joined {
+        Joined::Failed(failure) => failure.clone(),
+        Joined::Live | Joined::Done(_) => panic!("no failure: {joined:?}"),
     }
 }
 

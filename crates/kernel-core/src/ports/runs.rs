@@ -43,6 +43,10 @@ pub trait RunStore: Send + Sync {
     async fn lease_renew(&self, request: RenewRequest)
     -> Result<Vec<(RunId, Renewed)>, StoreError>;
 
+    /// Of these runs, those that are still of the same generation and whose cancel was requested: what a worker asks
+    /// once a second for all runs that it holds. The stamps' revisions are not looked at.
+    async fn cancel_list(&self, held: &[Stamp]) -> Result<Vec<RunId>, StoreError>;
+
     /// One bounded pass of recovery: wakes waiting runs whose deadline passed, whose signal exists or whose children
     /// have all ended, finalises canceled runs whose lease ran out, and carries cancels on to children, from the top of
     /// a tree down. `more` says that the limit was reached.

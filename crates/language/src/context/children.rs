@@ -113,11 +113,13 @@ fn stop(step: &StepCx, error: ChildrenError) -> Stop {
     if let Some(failure) = error.failure() {
         return Stop::fail(failure.code, failure.message);
     }
-    let fence = match error {
-        ChildrenError::Store(StoreError::LeaseLost) => FenceError::LeaseLost,
-        ChildrenError::Store(StoreError::Canceled) => FenceError::Canceled,
-        ChildrenError::Store(error) => FenceError::Store(error),
-        other => return Stop::from(other),
+    let ChildrenError::Store(error) = error else { return Stop::from(error) };
+    let fence = if matches!(error, StoreError::LeaseLost) {
+        FenceError::LeaseLost
+    } else if matches!(error, StoreError::Canceled) {
+        FenceError::Canceled
+    } else {
+        FenceError::Store(error)
     };
     step.0.note_refusal(&fence);
     Stop::from(fence)

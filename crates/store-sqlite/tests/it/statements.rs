@@ -74,6 +74,14 @@ async fn what_runs_all_the_time_uses_its_index() {
         ("operator/signals", "signal_unspent (app=?)"),
         ("operator/count_runs", "run_state (app=? AND state=?)"),
         ("operator/audit", "audit_app (app=?)"),
+        ("child/group", "child_group_step (parent=? AND step=?)"),
+        ("child/held", "run_held (parent_run=? AND parent_step=?)"),
+        ("child/read", "run_child (parent_run=? AND parent_step=? AND parent_index>?)"),
+        ("child/cancel_batch", "run_child (parent_run=? AND parent_step=? AND parent_index>?)"),
+        ("child/cancel_next", "child_group_cancel (app=?)"),
+        ("child/over", "child_group_over (app=?)"),
+        ("child/states", "run_child (parent_run=?"),
+        ("run/payload", "run_id (id=?)"),
     ] {
         let plan = plan_of(&mut conn, name).await;
         assert!(plan.iter().any(|line| line.contains(index)), "{name}: no {index} in {plan:#?}");
@@ -99,6 +107,9 @@ async fn lists_in_order_are_not_sorted() {
         "operator/events_in_status",
         "operator/signals",
         "operator/audit",
+        "child/held",
+        "child/read",
+        "child/cancel_batch",
     ] {
         let plan = plan_of(&mut conn, name).await;
         let sorts: Vec<_> = plan.iter().filter(|line| line.contains("TEMP B-TREE")).collect();

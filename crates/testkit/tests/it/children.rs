@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use surefoot_kernel_core::{
-    Answer, ChildStore as _, ClaimRequest, Event, EventStore as _, Ids as _, LoadRequest, Micros,
-    Mode, Phase, PlanStore as _, Publish, Run, RunId, RunState, RunStore as _, Scan, SessionId,
-    StoreError,
+    Answer, ChildStore as _, ClaimRequest, Event, EventStore as _, Fact, Ids as _, LoadRequest,
+    Micros, Mode, Phase, PlanStore as _, Publish, Run, RunId, RunState, RunStore as _, Scan,
+    SessionId, StoreError,
 };
 use surefoot_testkit::plans::{plan, pure, run_workflows, transactional};
 use surefoot_testkit::{
@@ -104,16 +104,14 @@ async fn tree(faults: FaultPlan) {
     assert!(group.states.contains(&(RunState::Succeeded, 4)));
     let stored = store.run_load(LoadRequest { run, after: None }).await.unwrap().unwrap();
     let facts = stored.journal.unwrap().into_iter().flat_map(|entry| entry.facts);
-    let results: Vec<Value> = facts
-        .filter_map(|fact| match fact {
-            surefoot_kernel_core::Fact::StepCompleted { step, output, .. }
-                if step.as_str() == "steps.0" =>
-            {
-                Some(output)
-            }
-            _ => None,
-        })
-        .collect();
+    let mut results: Vec<Value> = Vec::new();
+    for fact in facts {
+        if let Fact::StepCompleted { step, output, .. } = fact
+            && step.as_str() == "steps.0"
+        {
+            results.push(output);
+        }
+    }
     assert_eq!(results, [json!([0, 1, 2, 3])], "one outcome, in order");
 }
 

@@ -50,6 +50,7 @@ pub(super) fn trouble(error: &StoreError) -> Trouble {
         StoreError::Refused(_) => Trouble::Refused,
         StoreError::Corrupt { .. }
         | StoreError::NotInTransaction
+        | StoreError::ParentMovedOn { .. }
         | StoreError::SchemaTooNew { .. } => Trouble::Hopeless,
         // Non-exhaustive: what this build does not know is not tried again.
         _ => Trouble::Hopeless,
@@ -111,7 +112,6 @@ impl<S: TxStore> Driver<S> {
         let heard = self.shift.now();
         let now = committed.now;
         book.committed(committed, new, heard).map_err(defect)?;
-        self.hold.stored(book.before.seq);
         for fact in all {
             self.tell(&book.held.run, fact);
         }
@@ -225,7 +225,6 @@ impl<S: TxStore> Driver<S> {
         if stored.run.state() != RunState::Running {
             return Err(Left::Stored(Box::new(stored.run), stored.now));
         }
-        self.hold.stored(stored.run.seq);
         let time = StoreTime::new(stored.now, self.shift.now());
         let (plan, row, receipt) = (book.plan.clone(), stored.run.clone(), stored.receipt);
         let held = match fold(stored, &plan.plan) {

@@ -64,7 +64,6 @@ statements! {
     CHILD_HELD = "child/held",
     CHILD_AWAIT = "child/await",
     CHILD_TAKE = "child/take",
-    CHILD_CANCEL = "child/cancel",
     CHILD_CANCEL_NEXT = "child/cancel_next",
     CHILD_CANCEL_BATCH = "child/cancel_batch",
     CHILD_CANCEL_FROM = "child/cancel_from",
@@ -138,6 +137,7 @@ statements! {
 }
 
 row_statements! {
+    CHILD_CANCEL = "child/cancel", "?",
     RUN_INSERT = "run/insert", "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     RUN_PAYLOAD_WRITE = "run/payload_write", "(?, ?, ?, ?, ?)",
     RUN_HEADS = "run/heads", "?",

@@ -13,7 +13,7 @@ use super::{group, write_group};
 use crate::error::Fault;
 use crate::run::read::{run_by_id, runs_by_no};
 use crate::run::write::{Write, write_rows};
-use crate::sql;
+use crate::sql::{self, pieces};
 
 /// Everything that writes mean to groups, held siblings, waiting parents, and own children.
 pub(crate) async fn settle(
@@ -30,6 +30,7 @@ pub(crate) async fn settle(
             moved.entry(key).or_insert_with(|| (after, Vec::new())).1.push(child);
         }
     }
+    own_cancels(conn, writes).await?;
     for ((parent, step), (child, moves)) in moved {
         group_moved(conn, (parent, &step), child, &moves, now).await?;
     }
@@ -48,8 +49,20 @@ async fn own_children(conn: &mut SqliteConnection, write: &Write<'_>) -> Result<
         let query = sqlx::query(sql::CHILD_AWAIT).bind(id()).bind(step.as_str());
         query.bind(true).execute(&mut *conn).await?;
     }
-    if write.asks_to_cancel() {
-        sqlx::query(sql::CHILD_CANCEL).bind(id()).execute(&mut *conn).await?;
+    Ok(())
+}
+
+/// Cancel of these runs is requested: it is carried on to their children. Many at once, since a cancel that goes down a
+/// tree comes in batches.
+async fn own_cancels(conn: &mut SqliteConnection, writes: &[&Write<'_>]) -> Result<(), Fault> {
+    let canceled: Vec<RunId> =
+        writes.iter().filter(|write| write.asks_to_cancel()).map(|write| write.after.id).collect();
+    for piece in pieces(&canceled) {
+        let mut query = sqlx::query(sql::CHILD_CANCEL.text(piece.len()));
+        for run in piece {
+            query = query.bind(run.to_bytes().to_vec());
+        }
+        query.execute(&mut *conn).await?;
     }
     Ok(())
 }

@@ -200,7 +200,7 @@ fn woken(mut run: Run, wake: &Wake, ready_at: Timestamp, at_once: bool) -> Run {
     let spins = match (at_once, wake) {
         (true, _) => wait.spins.saturating_add(1),
         (false, Wake::Deadline) => wait.spins,
-        (false, Wake::Signal(_)) => 0,
+        (false, Wake::Signal(_) | Wake::Children) => 0,
     };
     run.resume = Some(Resume { step: wait.step.clone(), wake: wake.clone(), spins });
     run.phase = Phase::Queued { ready_at, todo: Todo::Steps };

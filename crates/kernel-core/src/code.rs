@@ -26,6 +26,7 @@ codes! {
     ACTION_ERROR: "The action failed without a code of its own, or panicked.",
     ACTION_POLICY_MISSING: "The plan has no policy for an action that it names.",
     BUDGET_EXCEEDED: "The charge would pass a cap of the root run's budget.",
+    CHILD_CANCELED: "A child that the step waited for was canceled.",
     CONFIG_INVALID: "The resolved config does not fit the action's schema.",
     EFFECT_CONFIRMED_FAILED: "An operator said that the effect failed.",
     EFFECT_OUTCOME_UNKNOWN: "Nobody can tell whether the effect happened.",
@@ -47,6 +48,7 @@ codes! {
     TRANSACTION_TIMEOUT: "The transaction was open for too long.",
     VALUE_TOO_LARGE: "A value that is rebuilt from the journal is over its limit.",
     VALUE_UNAVAILABLE: "The step needs a value that is missing.",
+    WORKFLOW_UNAVAILABLE: "The workflow of a child does not exist in its scope, or has no live version.",
 }
 
 impl Code {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::payload::{Payload, PayloadError};
-use crate::{EmitError, Micros, SignalError, Timestamp, WorkflowKey};
+use crate::{EmitError, Micros, SignalError, StepKey, Timestamp, WorkflowKey};
 
 /// At most this many bytes of serialised JSON, each for `data` and for `context` of an event.
 pub const EVENT_MAX_PAYLOAD_BYTES: usize = 16 * 1024 * 1024;
@@ -231,12 +231,20 @@ pub struct Dependency {
     timeout: Option<Micros>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     app_wide: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    children: bool,
 }
 
 impl Dependency {
     /// On a signal of this kind and key in the run's own scope.
     pub fn on(kind: impl Into<String>, key: impl Into<String>) -> Self {
-        Self { kind: kind.into(), key: key.into(), timeout: None, app_wide: false }
+        let (kind, key) = (kind.into(), key.into());
+        Self { kind, key, timeout: None, app_wide: false, children: false }
+    }
+
+    /// On the end of all children that a step of the same run has created. No signal ends such a wait.
+    pub fn on_children(step: &StepKey) -> Self {
+        Self { children: true, ..Self::on("children", step.as_str()) }
     }
 
     /// On a signal that belongs to no scope.
@@ -269,6 +277,24 @@ impl Dependency {
     #[must_use]
     pub fn timeout(&self) -> Option<Micros> {
         self.timeout
+    }
+
+    /// The step whose children's end it is, if it is that and no signal.
+    #[must_use]
+    pub fn children_of(&self) -> Option<StepKey> {
+        self.children.then(|| StepKey::from(self.key.as_str()))
+    }
+
+    /// Whether it is the end of this step's children.
+    #[must_use]
+    pub fn is_children_of(&self, step: &StepKey) -> bool {
+        self.children && self.key == step.as_str()
+    }
+
+    /// Whether it is a signal.
+    #[must_use]
+    pub fn is_signal(&self) -> bool {
+        !self.children
     }
 
     /// Whether it is outside every scope.

@@ -148,7 +148,7 @@ pub enum Fact {
     Parked {
         /// The step that waits.
         step: StepKey,
-        /// The signal that ends it.
+        /// The signal or the children that end it.
         on: Option<Dependency>,
         /// The instant that ends it.
         deadline: Option<Timestamp>,

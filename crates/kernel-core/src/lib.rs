@@ -8,6 +8,7 @@
 mod apply;
 mod cancel;
 pub mod canonical;
+mod children;
 mod code;
 mod decide;
 mod effect;
@@ -28,12 +29,16 @@ mod time;
 
 pub use apply::apply;
 pub use cancel::{Cancel, CancelSource};
+pub use children::{
+    CHILD_DEPTH_MAX, CHILDREN_MAX, CHILDREN_MAX_BYTES, CheckedChild, Child, ChildGroup, ChildMove,
+    ChildResult, ChildVersion, Children, ChildrenError, Join, Joined, takes_results,
+};
 pub use code::Code;
 pub use decide::{
-    Answer, Call, Command, Decision, Durability, Held, Input, JOURNAL_MAX_BYTES, OUTPUT_MAX_BYTES,
-    Prepared, RECONCILE_FIRST_AFTER, RELEASE_BACKOFF_FIRST, RELEASE_BACKOFF_MAX, Receipt,
-    ReconcileAnswer, Rejection, RowInput, SETTLE_AFTER_DEFAULT, Sealed, Unopened, Verdict, decide,
-    decide_row, release_backoff,
+    Answer, Call, Collect, Command, Decision, Durability, Held, Input, JOURNAL_MAX_BYTES,
+    OUTPUT_MAX_BYTES, Prepared, RECONCILE_FIRST_AFTER, RELEASE_BACKOFF_FIRST, RELEASE_BACKOFF_MAX,
+    Receipt, ReconcileAnswer, Rejection, RowInput, SETTLE_AFTER_DEFAULT, Sealed, Spawn, Unopened,
+    Verdict, decide, decide_row, release_backoff,
 };
 pub use effect::{EffectClass, EffectKey, EffectState, LostAttempt};
 pub use event::{
@@ -49,15 +54,17 @@ pub use fact::{End, Fact, ReleaseReason, SaidBy, Taken};
 pub use id::{App, EventId, IdError, RunId, Scope, SessionId, StepKey, VersionId, WorkflowKey};
 pub use interpreter::{Cursor, LOOP_VALUE_MAX_BYTES, Next, RestoreInvalid};
 pub use ports::{
-    Activate, Activation, ActivationSet, AppHealth, Audit, AuditRow, BoxFuture, ClaimRequest,
-    Clock, Commit, Committed, Delete, Deleted, Dispatched, Eager, EffectRow, Emission, Emit,
-    EmitError, EventFilter, EventRow, EventStatus, EventStore, Expired, Fence, FenceError, Ids,
-    JournalEntry, JournalText, LoadRequest, OpenEffectRow, OperatorStore, Page, PassTime, Place,
-    PlanStore, Prunable, Prune, Pruned, Publish, PublishError, Published, Recovered, Redrive,
-    Redriven, RenewRequest, Renewed, RetentionError, RetentionStore, RunDetail, RunFilter, RunRow,
-    RunStore, Scan, ScheduleRow, Schedules, SendSignal, SessionReport, SessionRow, SetActivation,
-    SignalError, SignalRow, SignalSent, Source, StoreError, StoreFact, Stored, StoredVersion,
-    TakeOverRequest, Trace, TxStore, TxWork, ValueResolver, WakeBus, Work, WorkflowRow,
+    Activate, Activation, ActivationSet, AppHealth, Audit, AuditRow, BoxFuture, ChildStore,
+    ChildrenCreated, ChildrenOn, ChildrenPage, ChildrenRequest, ClaimRequest, Clock, Commit,
+    Committed, CreateChildren, Delete, Deleted, Dispatched, Eager, EffectRow, Emission, Emit,
+    EmitError, EventFilter, EventRow, EventStatus, EventStore, Expired, Fence, FenceError,
+    GroupRow, Ids, JournalEntry, JournalText, LoadRequest, OpenEffectRow, OperatorStore, Page,
+    PassTime, Place, PlanStore, Prunable, Prune, Pruned, Publish, PublishError, Published,
+    Recovered, Redrive, Redriven, RenewRequest, Renewed, RetentionError, RetentionStore, RunDetail,
+    RunFilter, RunRow, RunStore, Scan, ScheduleRow, Schedules, SendSignal, SessionReport,
+    SessionRow, SetActivation, SignalError, SignalRow, SignalSent, Source, StoreError, StoreFact,
+    Stored, StoredVersion, TakeOverRequest, Trace, TxStore, TxWork, ValueResolver, WakeBus, Work,
+    WorkflowRow,
 };
 pub use run::{
     Attention, CancelRequest, Failure, Fenced, Lease, Mode, OpenEffect, Origin, Parent, Phase,

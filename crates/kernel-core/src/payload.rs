@@ -220,6 +220,11 @@ fn pointer(steps: &[Step]) -> String {
     text
 }
 
+/// Whether a value could not be read back: it is nested deeper than a payload may be.
+pub(crate) fn is_too_deep(value: &Value) -> bool {
+    too_deep(value, PAYLOAD_MAX_DEPTH).is_some()
+}
+
 /// The way to the first value below `levels`, innermost step first.
 fn too_deep(value: &Value, levels: usize) -> Option<Vec<Step>> {
     let (is_container, below) = (value.is_array() || value.is_object(), levels.saturating_sub(1));

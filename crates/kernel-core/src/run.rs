@@ -19,7 +19,7 @@ pub enum RunState {
     Queued,
     /// A worker holds the lease.
     Running,
-    /// Parked on a signal or a deadline.
+    /// Parked on a signal, its children or a deadline.
     Waiting,
     /// Ended with a result.
     Succeeded,
@@ -144,6 +144,16 @@ pub struct Parent {
     pub step: StepKey,
     /// Position among the step's children.
     pub index: u32,
+    /// How far below the root the child is, from 1.
+    pub depth: u32,
+}
+
+impl Origin {
+    /// How far below the root it is; 0 for a run that is no child.
+    #[must_use]
+    pub fn depth(&self) -> u32 {
+        self.parent.as_ref().map_or(0, |parent| parent.depth)
+    }
 }
 
 /// One execution pinned to one version. Changed only by [`apply`](crate::apply).
@@ -268,7 +278,7 @@ pub struct Lease {
 pub struct Wait {
     /// The step that waits.
     pub step: StepKey,
-    /// The signal that ends it; a `delay` has none.
+    /// The signal or the children that end it; a `delay` has none.
     pub on: Option<Dependency>,
     /// The instant that ends it.
     pub deadline: Option<Timestamp>,
@@ -289,6 +299,14 @@ pub struct Resume {
     pub spins: u32,
 }
 
+impl Resume {
+    /// The step, if the end of its children ended the wait.
+    #[must_use]
+    pub fn on_children(&self) -> Option<&StepKey> {
+        matches!(self.wake, Wake::Children).then_some(&self.step)
+    }
+}
+
 /// What ended a wait.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -297,6 +315,8 @@ pub enum Wake {
     Signal(Value),
     /// The deadline.
     Deadline,
+    /// The last of the children that the step waits for has ended.
+    Children,
 }
 
 /// The deadline of a step's wait, from its first park on.

@@ -10,11 +10,16 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use surefoot_kernel_core::{
-    BoxFuture, Cancel, Code, EffectKey, FenceError, Invocation, RunId, StepKey,
+    BoxFuture, Cancel, Children, ChildrenCreated, ChildrenError, ChildrenPage, Code, EffectKey,
+    FenceError, Invocation, RunId, StepKey, StoreError,
 };
 
 use crate::answer::{Halt, Stop};
 use crate::binding::{AnyStore, Binding, Fenced};
+
+mod children;
+
+pub use children::ChildrenOnStep;
 
 /// What a context asks of the worker that made it. Object safe, without default bodies: a wrapper that forgets one
 /// would silently change what it answers.
@@ -27,6 +32,19 @@ pub trait StepPort: Send + Sync {
 
     /// Until the step's `timeout`, if it has one.
     fn time_left(&self) -> Option<Duration>;
+
+    /// Creates children of the step, those that do not exist yet.
+    fn children_create(
+        &self,
+        children: Children,
+    ) -> BoxFuture<'_, Result<ChildrenCreated, ChildrenError>>;
+
+    /// Reads children of the step, by index.
+    fn children_read(
+        &self,
+        from: u32,
+        limit: u32,
+    ) -> BoxFuture<'_, Result<ChildrenPage, StoreError>>;
 }
 
 /// No worker behind it: nothing is ever lost, nothing is ever resolved, there is no timeout. For tests of actions.
@@ -45,6 +63,22 @@ impl StepPort for Detached {
     fn time_left(&self) -> Option<Duration> {
         None
     }
+
+    fn children_create(
+        &self,
+        children: Children,
+    ) -> BoxFuture<'_, Result<ChildrenCreated, ChildrenError>> {
+        Box::pin(std::future::ready(Ok(children::created(&children))))
+    }
+
+    fn children_read(
+        &self,
+        _from: u32,
+        _limit: u32,
+    ) -> BoxFuture<'_, Result<ChildrenPage, StoreError>> {
+        let page = ChildrenPage { children: Vec::new(), total: 0, next: None };
+        Box::pin(std::future::ready(Ok(page)))
+    }
 }
 
 /// How a step came back from its own wait.
@@ -54,6 +88,8 @@ pub enum Resumed {
     Signaled(Value),
     /// The deadline passed first.
     DeadlinePassed,
+    /// The last of the children that it waited for has ended.
+    ChildrenEnded,
 }
 
 /// What a context is made of. For workers, and for tests of actions.
@@ -164,7 +200,7 @@ impl StepCx {
     pub fn signal(&self) -> Option<&Value> {
         match self.0.data.resumed.as_ref()? {
             Resumed::Signaled(data) => Some(data),
-            Resumed::DeadlinePassed => None,
+            Resumed::DeadlinePassed | Resumed::ChildrenEnded => None,
         }
     }
 
@@ -244,7 +280,13 @@ impl StepCx {
 
 impl Shared {
     fn note(&self, answer: &Result<(), FenceError>) {
-        if let Some(halt) = answer.as_ref().err().and_then(Halt::of_fence) {
+        if let Err(error) = answer {
+            self.note_refusal(error);
+        }
+    }
+
+    fn note_refusal(&self, error: &FenceError) {
+        if let Some(halt) = Halt::of_fence(error) {
             // The first refusal stands; a lost lease does not come back.
             let _ = self.halted.set(halt);
         }
@@ -302,13 +344,14 @@ impl PureCx {
 pub struct TransactionalCx<'t, Tx> {
     step: StepCx,
     tx: &'t mut Tx,
+    children: &'t dyn ChildrenOnStep<Tx>,
 }
 
 impl<'t, Tx> TransactionalCx<'t, Tx> {
     /// A step on a transaction that the kernel commits with the outcome.
     #[must_use]
-    pub fn new(step: StepCx, tx: &'t mut Tx) -> Self {
-        Self { step, tx }
+    pub fn new(step: StepCx, tx: &'t mut Tx, children: &'t dyn ChildrenOnStep<Tx>) -> Self {
+        Self { step, tx, children }
     }
 
     /// All work of this action goes through here; the kernel commits it with the outcome.

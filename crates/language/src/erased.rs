@@ -12,7 +12,7 @@ use surefoot_kernel_core::{BoxFuture, Code, EffectClass, Fence};
 use crate::action::{ActionInput, ActionOutput, Ambiguous, Idempotent, Pure, Transactional};
 use crate::answer::{Access, ActionResult, AmbiguousStop, Cost, Planned, Reconciled, Stop};
 use crate::binding::Binding;
-use crate::context::{AmbiguousCx, IdempotentCx, PureCx, StepCx, TransactionalCx};
+use crate::context::{AmbiguousCx, ChildrenOnStep, IdempotentCx, PureCx, StepCx, TransactionalCx};
 
 /// A fence as workers share it.
 pub type SharedFence<Tx> = Arc<dyn Fence<Tx>>;
@@ -102,10 +102,18 @@ pub trait DynEffect: Send + Sync {
     fn plan<'a>(&'a self, cx: &'a StepCx, input: &'a Value) -> Hook<'a, Planned<Value>>;
 }
 
+/// A transaction of a step, and what creates children on it.
+pub struct OnTx<'a, Tx> {
+    /// The caller commits it or rolls it back.
+    pub tx: &'a mut Tx,
+    /// The worker's.
+    pub children: &'a dyn ChildrenOnStep<Tx>,
+}
+
 /// A transactional action of one transaction type.
 pub trait DynTransactional<Tx>: DynEffect {
     /// Runs it on a transaction that the caller commits or rolls back.
-    fn run<'a>(&'a self, cx: &'a StepCx, tx: &'a mut Tx, input: &'a Value) -> Hook<'a, Value>;
+    fn run<'a>(&'a self, cx: &'a StepCx, on: OnTx<'a, Tx>, input: &'a Value) -> Hook<'a, Value>;
 }
 
 /// An idempotent action. `F` is its fence: `()` if it names no store.
@@ -260,10 +268,10 @@ impl<Tx: Send + 'static, A: Transactional<Tx>> DynEffect for TransactionalObject
 }
 
 impl<Tx: Send + 'static, A: Transactional<Tx>> DynTransactional<Tx> for TransactionalObject<A, Tx> {
-    fn run<'a>(&'a self, cx: &'a StepCx, tx: &'a mut Tx, input: &'a Value) -> Hook<'a, Value> {
+    fn run<'a>(&'a self, cx: &'a StepCx, on: OnTx<'a, Tx>, input: &'a Value) -> Hook<'a, Value> {
         Box::pin(async move {
             let input = read(input)?;
-            let mut on_tx = TransactionalCx::new(cx.clone(), tx);
+            let mut on_tx = TransactionalCx::new(cx.clone(), on.tx, on.children);
             let output = self.0.run(&mut on_tx, input).await.map_err(stopped(cx))?;
             Ok(write(output)?)
         })

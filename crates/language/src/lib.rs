@@ -29,13 +29,13 @@ pub use bind::{Bindings, bind, compile_and_bind};
 pub use binding::{AnyStore, Binding, Fenced, Join, On, RunsOn};
 pub use compile::{Compiled, Ir, compile};
 pub use context::{
-    AmbiguousCx, Detached, IdempotentCx, PureCx, Resumed, StepCx, StepData, StepPort,
-    TransactionalCx,
+    AmbiguousCx, ChildrenOnStep, Detached, IdempotentCx, PureCx, Resumed, StepCx, StepData,
+    StepPort, TransactionalCx,
 };
 pub use diagnostic::{FINDING_CODES, Finding, Findings, Related, Severity};
 pub use erased::{
     DynAmbiguous, DynEffect, DynIdempotent, DynPure, DynTransactional, FreeObject, Hook, HookError,
-    InputError, Object, OutputError, SharedFence,
+    InputError, Object, OnTx, OutputError, SharedFence,
 };
 pub use manifest::{
     ActionDecl, InputDecl, Limits, Manifest, ManifestFinding, NotAManifest, RESERVED_ACTION_NAMES,

@@ -51,6 +51,9 @@ pub enum OperatorError {
     /// The run is not where the verb needs it.
     #[error(transparent)]
     Refused(#[from] Rejection),
+    /// A child is not tried again once its parent has its result.
+    #[error(transparent)]
+    ParentMovedOn(StoreError),
     /// The cursor does not come from this list.
     #[error("the cursor is not one of this list: begin again without a cursor")]
     NotACursor,
@@ -166,6 +169,7 @@ impl OperatorError {
             | Self::ManyApps { .. } => ErrorClass::Usage,
             Self::NotFound { .. }
             | Self::Refused(_)
+            | Self::ParentMovedOn(_)
             | Self::OutputInvalid { .. }
             | Self::OutputPayload { .. }
             | Self::OutputTooLarge { .. }
@@ -194,6 +198,7 @@ impl OperatorError {
             | Self::Busy { .. }
             | Self::InDoubt { .. }
             | Self::Refused(_)
+            | Self::ParentMovedOn(_)
             | Self::NotACursor
             | Self::NotACode { .. }
             | Self::NoReason

@@ -43,6 +43,8 @@ impl Reading {
             unreadable: self.unreadable.as_deref(),
             sessions: &self.sessions,
             is_signaled: self.is_signaled,
+            children: &self.detail.children,
+            group: self.detail.group.as_ref(),
             now: self.detail.now,
         }
     }
@@ -184,7 +186,7 @@ impl Operator {
     /// Whether what a run waits for is recorded already. Says nothing where it cannot tell.
     async fn is_signaled(&self, detail: &RunDetail) -> Result<Option<bool>, OperatorError> {
         let Phase::Waiting(wait) = &detail.run.phase else { return Ok(None) };
-        let Some(on) = &wait.on else { return Ok(None) };
+        let Some(on) = wait.on.as_ref().filter(|on| on.is_signal()) else { return Ok(None) };
         let origin = &detail.run.origin;
         let signals = self.store.signal_list(&origin.app, SIGNALS_LOOKED_THROUGH).await?;
         let scope = (!on.is_app_wide()).then_some(&origin.scope);

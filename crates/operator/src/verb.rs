@@ -221,6 +221,9 @@ impl Operator {
                 Err(source @ StoreError::UnknownOutcome(_)) => {
                     return Err(OperatorError::InDoubt { run: act.run, source });
                 }
+                Err(error @ StoreError::ParentMovedOn { .. }) => {
+                    return Err(OperatorError::ParentMovedOn(error));
+                }
                 Err(error) => return Err(error.into()),
             }
         }

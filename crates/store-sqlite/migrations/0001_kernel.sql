@@ -130,6 +130,7 @@ CREATE TABLE run (
     parent_run BLOB,
     parent_step TEXT,
     parent_index INTEGER,
+    parent_depth INTEGER,
     created_at INTEGER NOT NULL,
     -- What each commit writes. No index names one of these.
     generation INTEGER NOT NULL,
@@ -177,7 +178,9 @@ CREATE TABLE run (
     CHECK (wait_kind IS NULL OR state = 'waiting'),
     CHECK ((detail IS NULL) = (state IN ('queued', 'running'))),
     CHECK ((effect_step IS NOT NULL) = (effect_state IS NOT NULL)),
-    CHECK ((parent_run IS NOT NULL) = (parent_step IS NOT NULL))
+    CHECK ((parent_run IS NOT NULL) = (parent_step IS NOT NULL)),
+    CHECK ((parent_run IS NOT NULL) = (parent_index IS NOT NULL)),
+    CHECK ((parent_run IS NOT NULL) = (parent_depth IS NOT NULL))
 ) STRICT;
 CREATE UNIQUE INDEX run_id ON run (id);
 CREATE INDEX run_claim ON run (app, mode, footprint, claimable_at, id) WHERE claimable_at IS NOT NULL;
@@ -190,6 +193,27 @@ CREATE INDEX run_effect ON run (app, effect_since) WHERE effect_state IS NOT NUL
 CREATE INDEX run_live ON run (app, footprint) WHERE ended_at IS NULL;
 CREATE INDEX run_newest ON run (app, created_at, id);
 CREATE INDEX run_state ON run (app, state, created_at, id);
+CREATE UNIQUE INDEX run_child ON run (parent_run, parent_step, parent_index)
+    WHERE parent_run IS NOT NULL;
+
+-- Children that are held back until a sibling ends.
+CREATE INDEX run_held ON run (parent_run, parent_step, parent_index)
+    WHERE claimable_at = 9223372036854775807;
+
+CREATE TRIGGER child_stays_in_its_place BEFORE INSERT ON run
+WHEN NEW.parent_run IS NOT NULL AND NOT EXISTS (SELECT 1 FROM run AS parent
+    WHERE parent.id = NEW.parent_run AND parent.app = NEW.app AND parent.scope = NEW.scope)
+BEGIN
+    SELECT RAISE(ABORT, 'a child stays in the app and the scope of its parent');
+END;
+
+CREATE TRIGGER child_keeps_its_place BEFORE UPDATE OF app, scope, parent_run ON run
+WHEN NEW.parent_run IS NOT NULL AND NOT EXISTS (SELECT 1 FROM run AS parent
+    WHERE parent.id = NEW.parent_run AND parent.app = NEW.app AND parent.scope = NEW.scope)
+BEGIN
+    SELECT RAISE(ABORT, 'a child stays in the app and the scope of its parent');
+END;
+
 CREATE INDEX run_parent ON run (parent_run, created_at, id) WHERE parent_run IS NOT NULL;
 CREATE INDEX run_tree ON run (root) WHERE parent_run IS NOT NULL;
 -- What a version is held by; also what the foreign key asks.
@@ -199,7 +223,8 @@ CREATE INDEX run_version ON run (version);
 CREATE TABLE run_payload (
     run INTEGER PRIMARY KEY REFERENCES run (no),
     data TEXT NOT NULL,
-    context TEXT NOT NULL,
+    -- Empty for a child: context, authorization and actor are the root's.
+    context TEXT,
     authorization TEXT,
     actor TEXT
 ) STRICT;
@@ -292,3 +317,28 @@ CREATE TABLE doomed (
 ) STRICT;
 CREATE UNIQUE INDEX doomed_root ON doomed (root);
 CREATE INDEX doomed_app ON doomed (app);
+
+CREATE TABLE child_group (
+    no INTEGER PRIMARY KEY,
+    parent BLOB NOT NULL REFERENCES run (id),
+    step TEXT NOT NULL,
+    app TEXT NOT NULL,
+    total INTEGER NOT NULL,
+    live INTEGER NOT NULL,
+    held INTEGER NOT NULL,
+    parallel INTEGER NOT NULL CHECK (parallel > 0),
+    -- Whether the step has recorded an outcome on the results.
+    taken INTEGER NOT NULL CHECK (taken IN (0, 1)),
+    -- Whether the parent waits for the last one.
+    awaited INTEGER NOT NULL CHECK (awaited IN (0, 1)),
+    -- The next index to which a cancel is carried on; only while it is on its way.
+    cancel_from INTEGER,
+    CHECK (live BETWEEN 0 AND total),
+    CHECK (held BETWEEN 0 AND live)
+) STRICT;
+
+CREATE UNIQUE INDEX child_group_step ON child_group (parent, step);
+
+CREATE INDEX child_group_cancel ON child_group (app) WHERE cancel_from IS NOT NULL;
+
+CREATE INDEX child_group_over ON child_group (app) WHERE live = 0 AND awaited = 1;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use surefoot_kernel_core::{
-    EmitError, FenceError, PublishError, RetentionError, SignalError, StoreError,
+    ChildrenError, EmitError, FenceError, PublishError, RetentionError, SignalError, StoreError,
 };
 
 /// An error of one transaction that several callers share.
@@ -157,7 +157,7 @@ macro_rules! port_errors {
     )*};
 }
 
-port_errors!(EmitError, PublishError, SignalError, FenceError, RetentionError);
+port_errors!(ChildrenError, EmitError, PublishError, SignalError, FenceError, RetentionError);
 
 impl From<Fault> for StoreError {
     fn from(Fault(error): Fault) -> Self {

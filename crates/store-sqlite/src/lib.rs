@@ -19,6 +19,7 @@
 //! # }
 //! ```
 
+mod child;
 mod clock;
 mod error;
 mod event;

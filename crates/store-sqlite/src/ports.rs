@@ -8,16 +8,19 @@ use sqlx::Connection;
 
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
-    Activate, ActivationSet, App, AppHealth, AuditRow, ClaimRequest, Commit, Committed, Delete,
-    Deleted, Dispatched, EffectRow, Emission, Emit, EmitError, EventFilter, EventRow, EventStore,
-    Expired, Fence, LoadRequest, OperatorStore, Page, Place, PlanStore, Prune, Pruned, Publish,
-    PublishError, Published, Recovered, Redrive, Redriven, RenewRequest, Renewed, RetentionError,
-    RetentionStore, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan, Schedules, Scope,
-    SendSignal, SessionReport, SessionRow, SetActivation, SignalError, SignalRow, SignalSent,
-    Stamp, StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore,
-    TxWork, VersionId, WorkflowKey, WorkflowRow,
+    Activate, ActivationSet, App, AppHealth, AuditRow, ChildStore, ChildrenCreated, ChildrenError,
+    ChildrenOn, ChildrenPage, ChildrenRequest, ClaimRequest, Commit, Committed, CreateChildren,
+    Delete, Deleted, Dispatched, EffectRow, Emission, Emit, EmitError, EventFilter, EventRow,
+    EventStore, Expired, Fence, GroupRow, LoadRequest, OperatorStore, Page, Place, PlanStore,
+    Prune, Pruned, Publish, PublishError, Published, Recovered, Redrive, Redriven, RenewRequest,
+    Renewed, RetentionError, RetentionStore, Run, RunDetail, RunFilter, RunId, RunRow, RunStore,
+    Scan, Schedules, Scope, SendSignal, SessionReport, SessionRow, SetActivation, SignalError,
+    SignalRow, SignalSent, Stamp, StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest,
+    Timestamp, TxStore, TxWork, VersionId, WorkflowKey, WorkflowRow,
 };
 
+use crate::child::create::{Create, OnTransaction};
+use crate::child::read;
 use crate::error::is_transaction_conflict;
 use crate::event::{dispatch, emit, signal};
 use crate::fence::SqliteFence;
@@ -99,6 +102,25 @@ impl RunStore for SqliteStore {
 
     async fn session_report(&self, report: SessionReport) -> Result<(), StoreError> {
         self.writer().ask(session::Report(report)).await
+    }
+}
+
+#[async_trait]
+impl ChildStore for SqliteStore {
+    async fn children_create(
+        &self,
+        create: CreateChildren,
+    ) -> Result<ChildrenCreated, ChildrenError> {
+        self.writer().ask(Create(create)).await
+    }
+
+    async fn children_read(&self, request: ChildrenRequest) -> Result<ChildrenPage, StoreError> {
+        let page = self.read(move |conn| Box::pin(async move { read::page(conn, &request).await }));
+        page.await
+    }
+
+    async fn children_groups(&self, parent: RunId) -> Result<Vec<GroupRow>, StoreError> {
+        self.read(move |conn| Box::pin(read::groups(conn, parent))).await
     }
 }
 
@@ -328,6 +350,10 @@ impl TxStore for SqliteStore {
         work: &mut dyn TxWork<SqliteTx>,
     ) -> Result<Option<Committed>, StoreError> {
         self.transactions().run_transact(before, work).await
+    }
+
+    fn children_on(&self) -> Arc<dyn ChildrenOn<SqliteTx>> {
+        Arc::new(OnTransaction(self.clone()))
     }
 
     fn fence(&self, run: RunId, generation: u64) -> Arc<dyn Fence<SqliteTx>> {

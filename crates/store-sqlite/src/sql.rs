@@ -57,6 +57,20 @@ macro_rules! row_statements {
 }
 
 statements! {
+    CHILD_GROUP = "child/group",
+    CHILD_GROUP_WRITE = "child/group_write",
+    CHILD_IDS = "child/ids",
+    CHILD_VERSION = "child/version",
+    CHILD_HELD = "child/held",
+    CHILD_AWAIT = "child/await",
+    CHILD_TAKE = "child/take",
+    CHILD_CANCEL_NEXT = "child/cancel_next",
+    CHILD_CANCEL_BATCH = "child/cancel_batch",
+    CHILD_CANCEL_FROM = "child/cancel_from",
+    CHILD_OVER = "child/over",
+    CHILD_READ = "child/read",
+    CHILD_GROUPS = "child/groups",
+    CHILD_STATES = "child/states",
     META_EXISTS = "meta/exists",
     META_SCHEMA = "meta/schema",
     META_SET_SCHEMA = "meta/set_schema",
@@ -91,8 +105,6 @@ statements! {
     SIGNAL_MORE = "signal/more",
     SIGNAL_SETTLE = "signal/settle",
     SIGNAL_SPEND = "signal/spend",
-    RUN_INSERT = "run/insert",
-    RUN_PAYLOAD_WRITE = "run/payload_write",
     RUN_RESULT_WRITE = "run/result_write",
     RUN_BY_ID = "run/by_id",
     RUN_PAYLOAD = "run/payload",
@@ -175,6 +187,9 @@ statements! {
 }
 
 row_statements! {
+    CHILD_CANCEL = "child/cancel", "?",
+    RUN_INSERT = "run/insert", "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    RUN_PAYLOAD_WRITE = "run/payload_write", "(?, ?, ?, ?, ?)",
     RUN_HEADS = "run/heads", "?",
     RUN_BY_NO = "run/by_no", "?",
     RUN_RENEW = "run/renew", "?",

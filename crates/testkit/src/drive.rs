@@ -6,10 +6,10 @@
 use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::plan::Plan;
 use surefoot_kernel_core::{
-    Answer, BoxFuture, Call, Command, Commit, Committed, Decision, Durability, Fact, Held, Input,
-    LoadRequest, Prepared, Receipt, ReconcileAnswer, Rejection, RestoreInvalid, Run, RunId,
-    RunState, Stamp, StepKey, StoreError, Stored, Timestamp, TxStore, TxWork, Unopened, Work,
-    decide,
+    Answer, BoxFuture, Call, ChildrenCreated, ChildrenError, ChildrenRequest, Collect, Command,
+    Commit, Committed, CreateChildren, Decision, Durability, Fact, Held, Input, Join, LoadRequest,
+    Prepared, Receipt, ReconcileAnswer, Rejection, RestoreInvalid, Run, RunId, RunState, Spawn,
+    Stamp, StepKey, StoreError, Stored, Timestamp, TxStore, TxWork, Unopened, Work, decide,
 };
 
 /// One run as a worker holds it.
@@ -40,6 +40,9 @@ pub enum DriveError {
     /// The store said no.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The store said no to children.
+    #[error(transparent)]
+    Children(#[from] ChildrenError),
     /// The core said no.
     #[error(transparent)]
     Rejected(#[from] Rejection),
@@ -225,6 +228,50 @@ impl Drive {
         Ok(())
     }
 
+    /// Creates the children that a built-in step wants, and goes on to wait for them.
+    ///
+    /// # Errors
+    /// See [`DriveError`].
+    pub async fn spawn<S: TxStore>(
+        &mut self,
+        store: &S,
+        spawn: Spawn,
+    ) -> Result<ChildrenCreated, DriveError> {
+        let Spawn { step, children, parallel } = spawn;
+        let create = CreateChildren { before: self.stored, step: step.clone(), children, parallel };
+        let created = store.children_create(create).await?;
+        self.take(store, Input::Spawned { step, result: Ok(()) }).await?;
+        Ok(created)
+    }
+
+    /// Reads what the children of a built-in step came to, and records it.
+    ///
+    /// # Errors
+    /// See [`DriveError`].
+    pub async fn collect<S: TxStore>(
+        &mut self,
+        store: &S,
+        collect: &Collect,
+    ) -> Result<(), DriveError> {
+        let mut request = ChildrenRequest {
+            parent: self.stored.run,
+            step: collect.step.clone(),
+            from: 0,
+            limit: 100,
+        };
+        let mut page = store.children_read(request.clone()).await?;
+        let mut join = Join::new(collect.is_list, page.total);
+        loop {
+            page.children.into_iter().for_each(|child| join.add(child));
+            let Some(from) = page.next else { break };
+            request.from = from;
+            page = store.children_read(request.clone()).await?;
+        }
+        let (step, joined) = (collect.step.clone(), join.end());
+        self.take(store, Input::Joined { step, joined }).await?;
+        Ok(())
+    }
+
     /// Does a transactional step: the work and its answer are one transaction of the store.
     ///
     /// # Errors
@@ -273,6 +320,8 @@ impl Drive {
                     let input = Self::input(&call, script(&call));
                     self.take(store, input).await?;
                 }
+                Command::Spawn(spawn) => drop(self.spawn(store, spawn).await?),
+                Command::Collect(collect) => self.collect(store, &collect).await?,
             }
         }
         self.flush(store).await?;

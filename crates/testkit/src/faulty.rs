@@ -6,14 +6,16 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
-    Activate, ActivationSet, App, AppHealth, AuditRow, BoxFuture, ClaimRequest, Commit, Committed,
-    Delete, Deleted, Dispatched, EffectRow, Emission, Emit, EmitError, EventFilter, EventRow,
-    EventStore, Expired, Fence, FenceError, LoadRequest, OperatorStore, Page, Place, PlanStore,
-    Prune, Pruned, Publish, PublishError, Published, Recovered, Redrive, Redriven, RenewRequest,
-    Renewed, RetentionError, RetentionStore, Run, RunDetail, RunFilter, RunId, RunRow, RunStore,
-    Scan, Schedules, Scope, SendSignal, SessionReport, SessionRow, SetActivation, SignalError,
-    SignalRow, SignalSent, Stamp, StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest,
-    Timestamp, TxStore, TxWork, VersionId, Work, WorkflowKey, WorkflowRow,
+    Activate, ActivationSet, App, AppHealth, AuditRow, BoxFuture, ChildStore, ChildrenCreated,
+    ChildrenError, ChildrenOn, ChildrenPage, ChildrenRequest, ClaimRequest, Commit, Committed,
+    CreateChildren, Delete, Deleted, Dispatched, EffectRow, Emission, Emit, EmitError, EventFilter,
+    EventRow, EventStore, Expired, Fence, FenceError, GroupRow, LoadRequest, OperatorStore, Page,
+    Place, PlanStore, Prune, Pruned, Publish, PublishError, Published, Recovered, Redrive,
+    Redriven, RenewRequest, Renewed, RetentionError, RetentionStore, Run, RunDetail, RunFilter,
+    RunId, RunRow, RunStore, Scan, Schedules, Scope, SendSignal, SessionReport, SessionRow,
+    SetActivation, SignalError, SignalRow, SignalSent, Stamp, StoreError, StoreFact, Stored,
+    StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, Work, WorkflowKey,
+    WorkflowRow,
 };
 
 use crate::fault::{FaultPlan, Method, Stop, When};
@@ -107,6 +109,25 @@ impl<S: TxStore> RunStore for FaultyStore<S> {
 
     async fn session_report(&self, report: SessionReport) -> Result<(), StoreError> {
         self.plan.through(Method::SessionReport, self.inner.session_report(report)).await
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+#[async_trait]
+impl<S: TxStore> ChildStore for FaultyStore<S> {
+    async fn children_create(
+        &self,
+        create: CreateChildren,
+    ) -> Result<ChildrenCreated, ChildrenError> {
+        self.plan.through(Method::ChildrenCreate, self.inner.children_create(create)).await
+    }
+
+    async fn children_read(&self, request: ChildrenRequest) -> Result<ChildrenPage, StoreError> {
+        self.plan.through(Method::ChildrenRead, self.inner.children_read(request)).await
+    }
+
+    async fn children_groups(&self, parent: RunId) -> Result<Vec<GroupRow>, StoreError> {
+        self.plan.through(Method::ChildrenGroups, self.inner.children_groups(parent)).await
     }
 }
 
@@ -284,6 +305,10 @@ impl<S: TxStore> TxStore for FaultyStore<S> {
         self.plan.through(Method::RunTransact, transacting).await
     }
 
+    fn children_on(&self) -> Arc<dyn ChildrenOn<Self::Tx>> {
+        Arc::new(FaultyChildren { inner: self.inner.children_on(), plan: self.plan.clone() })
+    }
+
     fn fence(&self, run: RunId, generation: u64) -> Arc<dyn Fence<Self::Tx>> {
         let inner = self.inner.fence(run, generation);
         Arc::new(FaultyFence { inner, generation, plan: self.plan.clone() })
@@ -319,6 +344,22 @@ impl<Tx: Send> TxWork<Tx> for FaultyWork<'_, Tx> {
                 }
             }
         })
+    }
+}
+
+struct FaultyChildren<Tx> {
+    inner: Arc<dyn ChildrenOn<Tx>>,
+    plan: FaultPlan,
+}
+
+#[deny(clippy::missing_trait_methods)]
+impl<Tx: Send> ChildrenOn<Tx> for FaultyChildren<Tx> {
+    fn create<'a>(
+        &'a self,
+        tx: &'a mut Tx,
+        create: CreateChildren,
+    ) -> BoxFuture<'a, Result<ChildrenCreated, ChildrenError>> {
+        Box::pin(self.plan.through(Method::ChildrenCreateIn, self.inner.create(tx, create)))
     }
 }
 

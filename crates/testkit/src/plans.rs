@@ -203,3 +203,23 @@ pub fn triggered(mut plan: Plan, kind: &str, event: &str) -> Plan {
     plan.triggers.insert(kind.to_owned(), trigger);
     plan
 }
+
+/// A step that runs another workflow.
+#[must_use]
+pub fn run_workflow(workflow: &str) -> PlanStep {
+    let (workflow, inputs) = (Value::from(workflow), json!({}));
+    let (workflow, inputs) = (Template::Literal(workflow), Template::Literal(inputs));
+    PlanStep::new(StepKind::RunWorkflow { workflow, inputs })
+}
+
+/// A step that runs another workflow so many times.
+#[must_use]
+pub fn run_workflows(workflow: &str, count: usize, parallel: Option<u32>) -> PlanStep {
+    PlanStep::new(StepKind::RunWorkflows {
+        workflow: Template::Literal(Value::from(workflow)),
+        each: Template::Literal(Value::Array(vec![Value::Null; count])),
+        item: "item".to_owned(),
+        inputs: Template::Literal(json!({})),
+        parallel,
+    })
+}

@@ -3,13 +3,13 @@
 use super::answer::failed_for_good;
 use super::{
     Call, Command, Decision, Durability, Held, JOURNAL_MAX_BYTES, OUTPUT_MAX_BYTES, Rejection,
-    park, wrong_state,
+    children, park, wrong_state,
 };
 use crate::interpreter::compute_inputs;
 use crate::plan::{ActionPolicy, Plan, RetryPolicy, Step, StepKind};
 use crate::{
-    Code, EffectClass, End, Fact, Failure, Next, OpenEffect, Phase, RUN_MAX_CONSECUTIVE_FAILURES,
-    RestoreInvalid, SaidBy, StepKey, Timestamp, Todo,
+    Code, EffectClass, End, Fact, Failure, LOOP_VALUE_MAX_BYTES, Next, OpenEffect, Phase,
+    RUN_MAX_CONSECUTIVE_FAILURES, RestoreInvalid, SaidBy, StepKey, Timestamp, Todo,
 };
 
 pub(super) fn advance(held: &Held, plan: &Plan, now: Timestamp) -> Result<Decision, Rejection> {
@@ -63,7 +63,14 @@ fn too_much(held: &Held, plan: &Plan, next: &Next<'_>, now: Timestamp) -> Option
     if let Some(failure) = exhausted(held, attempts_of(retry)) {
         return Some(stop(failure));
     }
-    let room = 2 * OUTPUT_MAX_BYTES as u64;
+    // The results of a list of children are one outcome.
+    let outcome = match next {
+        Next::Step { node: Step { kind: StepKind::RunWorkflows { .. }, .. }, .. } => {
+            LOOP_VALUE_MAX_BYTES
+        }
+        Next::Step { .. } | Next::Inputs | Next::Broken(_) | Next::Done { .. } => OUTPUT_MAX_BYTES,
+    };
+    let room = (outcome + OUTPUT_MAX_BYTES) as u64;
     (held.run.journal_bytes.saturating_add(room) > JOURNAL_MAX_BYTES).then(|| {
         let text = format!(
             "the journal has no room for another step: its limit is {JOURNAL_MAX_BYTES} bytes"
@@ -121,6 +128,9 @@ fn step(held: &Held, plan: &Plan, key: &StepKey, node: &Step, now: Timestamp) ->
         StepKind::Delay(delay) => park::delay(held, (key, node), delay, now),
         StepKind::WaitFor { signal, key: of, timeout } => {
             park::wait_for(held, (key, node), (signal, of), *timeout, now)
+        }
+        StepKind::RunWorkflow { .. } | StepKind::RunWorkflows { .. } => {
+            children::step(held, key, node, now)
         }
     }
 }

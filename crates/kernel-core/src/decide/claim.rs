@@ -57,6 +57,15 @@ pub(super) fn hand_over(run: &Run, now: Timestamp) -> Facts {
     }
 }
 
+/// A child that was held back may be claimed from now on.
+pub(super) fn let_go(run: &Run, now: Timestamp) -> Facts {
+    if run.is_held() {
+        Ok(vec![Fact::Requeued { ready_at: now }])
+    } else {
+        Err(wrong_state(run, "it is not held back"))
+    }
+}
+
 /// Never guessed: a person mends what is stored, then retries.
 pub(super) fn unreadable(run: &Run, what: &str) -> Facts {
     if run.state() != RunState::Running {

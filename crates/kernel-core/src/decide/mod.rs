@@ -5,6 +5,7 @@
 mod advance;
 mod answer;
 mod backoff;
+mod children;
 mod claim;
 mod operator;
 mod park;
@@ -15,8 +16,8 @@ use serde_json::Value;
 
 use crate::plan::Plan;
 use crate::{
-    Code, Cursor, Dependency, EffectClass, EffectKey, Fact, Failure, Invocation, JournalEntry,
-    Lease, Micros, Run, RunId, RunState, StepKey, Timestamp, Wake,
+    Children, Code, Cursor, Dependency, EffectClass, EffectKey, Fact, Failure, Invocation, Joined,
+    JournalEntry, Lease, Micros, Run, RunId, RunState, StepKey, Timestamp, Wake,
 };
 
 pub use backoff::{RELEASE_BACKOFF_FIRST, RELEASE_BACKOFF_MAX, release_backoff};
@@ -116,6 +117,20 @@ pub enum Input {
         /// What it said.
         answer: ReconcileAnswer,
     },
+    /// The children of a built-in step exist, or could not be created.
+    Spawned {
+        /// The step.
+        step: StepKey,
+        /// Why not.
+        result: Result<(), Failure>,
+    },
+    /// The children of a built-in step have been read.
+    Joined {
+        /// The step.
+        step: StepKey,
+        /// What they came to.
+        joined: Joined,
+    },
     /// Anything that needs neither plan nor position.
     Row(RowInput),
 }
@@ -158,6 +173,8 @@ pub enum RowInput {
         /// Whether its own park found that it had occurred already.
         at_once: bool,
     },
+    /// A sibling has ended, and this child was held back until then.
+    LetGo,
     /// An operator says what became of an effect.
     Resolve {
         /// The step.
@@ -320,6 +337,30 @@ pub enum Command {
     Transact(Call),
     /// Ask the provider what became of the effect.
     Reconcile(Call),
+    /// Create the children of a built-in step.
+    Spawn(Spawn),
+    /// Read what the children of a built-in step came to.
+    Collect(Collect),
+}
+
+/// Children that a built-in step wants.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spawn {
+    /// The step.
+    pub step: StepKey,
+    /// In order.
+    pub children: Children,
+    /// At most so many are unfinished at once; absent is all of them.
+    pub parallel: Option<u32>,
+}
+
+/// Results that a built-in step wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Collect {
+    /// The step.
+    pub step: StepKey,
+    /// Whether its outcome is the list of results, or the one result.
+    pub is_list: bool,
 }
 
 /// One call of an action.
@@ -423,6 +464,8 @@ pub fn decide(
         Input::Prepared { step, result } => answer::prepared(held, plan, &step, result, now),
         Input::Answer { step, answer } => answer::answered(held, plan, &step, answer, now),
         Input::Reconciled { step, answer } => reconcile::reconciled(held, plan, &step, answer, now),
+        Input::Spawned { step, result } => children::spawned(held, plan, &step, result, now),
+        Input::Joined { step, joined } => children::joined(held, plan, &step, joined, now),
         Input::Row(input) => {
             let facts = decide_row(&held.run, input, now)?;
             Ok(Decision::record(&held.run, facts, Durability::Now))
@@ -445,6 +488,7 @@ pub fn decide_row(run: &Run, input: RowInput, now: Timestamp) -> Result<Vec<Fact
         RowInput::Cancel { actor, reason } => Ok(operator::cancel(run, actor, &reason, now)),
         RowInput::LeaseGone => claim::lease_gone(run, now),
         RowInput::Wake { wake, at_once } => park::wake(run, wake, at_once, now),
+        RowInput::LetGo => claim::let_go(run, now),
         RowInput::Resolve { step, verdict } => operator::resolve(run, &step, verdict, now),
         RowInput::AskReconcile { step } => operator::ask_reconcile(run, &step, now),
         RowInput::Retry => operator::retry(run, now),

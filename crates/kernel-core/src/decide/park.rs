@@ -61,7 +61,8 @@ pub(super) fn wait_for(
             let output = json!({ "signaled": false, "data": null });
             return lazily(held, completed(step, output, SaidBy::Kernel));
         }
-        None => {}
+        // No `waitFor` waits for children.
+        Some(Wake::Children) | None => {}
     }
     let rendered = text_of(held, signal).and_then(|kind| Ok((kind, text_of(held, key)?)));
     match rendered {
@@ -128,7 +129,7 @@ fn park(
     Decision::record(&held.run, facts, Durability::Now)
 }
 
-fn resume_of<'h>(held: &'h Held, step: &StepKey) -> Option<&'h Resume> {
+pub(super) fn resume_of<'h>(held: &'h Held, step: &StepKey) -> Option<&'h Resume> {
     held.run.resume.as_ref().filter(|resume| resume.step == *step)
 }
 
@@ -148,7 +149,8 @@ pub(super) fn wake(
     let due = match (&wake, wait.deadline) {
         (Wake::Deadline, Some(deadline)) => deadline <= now,
         (Wake::Deadline, None) => false,
-        (Wake::Signal(_), _) => wait.on.is_some(),
+        (Wake::Signal(_), _) => wait.on.as_ref().is_some_and(Dependency::is_signal),
+        (Wake::Children, _) => wait.on.as_ref().is_some_and(|on| !on.is_signal()),
     };
     if !due {
         return Err(Rejection::NotDue { run: run.id });

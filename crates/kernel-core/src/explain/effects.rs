@@ -238,6 +238,8 @@ pub(super) fn would_repeat(known: &Known<'_>) -> Vec<Repeat> {
     let (call, is_asked) = match &command {
         Command::Prepare(call) | Command::Call(call) | Command::Transact(call) => (call, false),
         Command::Reconcile(call) => (call, true),
+        // Children that exist already are not created again, and to read them is no effect.
+        Command::Spawn(_) | Command::Collect(_) => return Vec::new(),
     };
     // To any other step than the open one no worker has come, unless its class may run ahead of what is durable.
     if known.open_step() != Some(&call.step) && !runs_ahead {

@@ -86,7 +86,9 @@ pub(super) fn open_action<'k>(known: &'k Known<'_>) -> Option<&'k str> {
             | StepKind::Succeed { .. }
             | StepKind::Fail { .. }
             | StepKind::Delay(_)
-            | StepKind::WaitFor { .. } => None,
+            | StepKind::WaitFor { .. }
+            | StepKind::RunWorkflow { .. }
+            | StepKind::RunWorkflows { .. } => None,
         },
         Next::Inputs | Next::Broken(_) | Next::Done { .. } => None,
     }

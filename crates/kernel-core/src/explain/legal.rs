@@ -26,7 +26,7 @@ struct Legal<'k, 'a> {
 pub(super) fn legal_actions(known: &Known<'_>) -> Vec<LegalAction> {
     let mut legal = Legal { known, actions: Vec::new() };
     if let Phase::Waiting(wait) = &known.input.run.phase
-        && let Some(on) = &wait.on
+        && let Some(on) = wait.on.as_ref().filter(|on| on.is_signal())
     {
         legal.signal(on);
     }
@@ -87,7 +87,9 @@ impl Legal<'_, '_> {
     }
 
     fn retry(&mut self) {
-        if self.may(RowInput::Retry) {
+        // The store knows the parent, and refuses to change a result that was taken.
+        let is_taken = self.known.input.group.is_some_and(|(_, is_taken)| *is_taken);
+        if !is_taken && self.may(RowInput::Retry) {
             let why = "the cause is mended: recorded outcomes and effect keys stay, the count of failures begins anew";
             self.add("retry", "", why);
         }

@@ -18,8 +18,8 @@ use serde::Serialize;
 
 use crate::plan::{Footprint, Plan};
 use crate::{
-    Code, Cursor, EffectClass, EffectKey, Failure, Invocation, JournalEntry, Micros, Next, Run,
-    RunId, RunState, SessionRow, StepKey, Timestamp,
+    Code, Cursor, EffectClass, EffectKey, Failure, GroupRow, Invocation, JournalEntry, Micros,
+    Next, Run, RunId, RunState, SessionRow, StepKey, Timestamp,
 };
 
 pub use effects::{EffectNote, EffectNotes, Repeat};
@@ -52,6 +52,10 @@ pub struct ExplainInput<'a> {
     pub sessions: &'a [SessionRow],
     /// Whether the signal that the run waits for is recorded already, if somebody looked.
     pub is_signaled: Option<bool>,
+    /// Its children, by the step that created them.
+    pub children: &'a [GroupRow],
+    /// The group that it belongs to, if it is a child; and whether its parent has gone on with its result.
+    pub group: Option<&'a (GroupRow, bool)>,
     /// The store's time.
     pub now: Timestamp,
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Coverage, Known, foresee, text};
-use crate::{Code, Dependency, EffectState, Micros, Phase, Timestamp, Todo};
+use crate::{Code, Dependency, EffectState, GroupRow, Micros, Phase, RunState, Timestamp, Todo};
 
 /// One reason why a run stands where it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -36,6 +36,10 @@ pub enum ReasonKind {
     ToReconcile,
     /// It waits for a signal.
     Signal,
+    /// It waits for its children.
+    Children,
+    /// It is held back until a sibling ends.
+    HeldBack,
     /// It waits for an instant.
     Deadline,
     /// No live worker can run it.
@@ -120,11 +124,12 @@ fn waiting(known: &Known<'_>, wait: &crate::Wait, reasons: &mut Reasons) {
     let now = known.input.now;
     let since = (Some(wait.since), wait.deadline);
     if let Some(on) = &wait.on {
-        let mut text = format!("step `{}` waits for {}", wait.step, signal(on));
+        let mut text = format!("step `{}` waits for {}", wait.step, awaited(known, on));
         if known.input.is_signaled == Some(true) {
             text.push_str(", which is recorded: recovery wakes it within seconds");
         }
-        reasons.add(ReasonKind::Signal, text, since);
+        let kind = if on.is_signal() { ReasonKind::Signal } else { ReasonKind::Children };
+        reasons.add(kind, text, since);
     }
     if let Some(deadline) = wait.deadline {
         let text = if deadline <= now {
@@ -140,6 +145,11 @@ fn waiting(known: &Known<'_>, wait: &crate::Wait, reasons: &mut Reasons) {
 
 fn queued(known: &Known<'_>, ready_at: Timestamp, todo: &Todo, reasons: &mut Reasons) {
     let (run, now) = (known.input.run, known.input.now);
+    if run.is_held() {
+        let text = format!("{}; the next one that ends lets it go", held_back(known));
+        reasons.add(ReasonKind::HeldBack, text, (Some(run.origin.created_at), None));
+        return;
+    }
     if ready_at > now {
         let left = text::span(ready_at.since(now));
         let text = match &run.last_failure {
@@ -201,9 +211,34 @@ fn coverage(known: &Known<'_>, reasons: &mut Reasons) {
     }
 }
 
-fn signal(on: &Dependency) -> String {
+fn awaited(known: &Known<'_>, on: &Dependency) -> String {
+    if let Some(step) = on.children_of() {
+        let group = known.input.children.iter().find(|group| group.step == step);
+        return group.map_or_else(|| "its children".to_owned(), children);
+    }
     let where_ = if on.is_app_wide() { " of the app" } else { "" };
     format!("signal `{}` with key `{}`{where_}", on.kind(), on.key())
+}
+
+/// `3 of its 10 children (1 needs a person, 2 held back)`.
+fn children(group: &GroupRow) -> String {
+    let count = |state| group.states.iter().find(|(of, _)| *of == state).map_or(0, |(_, n)| *n);
+    let attention = count(RunState::NeedsAttention);
+    let mut notes = Vec::new();
+    if attention > 0 {
+        notes.push(format!("{attention} of them in a person's list"));
+    }
+    if group.held > 0 {
+        notes.push(format!("{} of them held back", group.held));
+    }
+    let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
+    format!("{} of its {} children{notes}", group.live, group.total)
+}
+
+/// Why a child is held back.
+fn held_back(known: &Known<'_>) -> String {
+    let parallel = known.input.group.map_or(0, |(group, _)| group.parallel);
+    format!("it is held back: its parent's step runs {parallel} children at once")
 }
 
 /// Where the run stands, in a sentence.
@@ -235,9 +270,10 @@ fn state(known: &Known<'_>) -> String {
             format!("Needs a person{}: {}: {}", place(known), error.code, error.message)
         }
         Phase::Waiting(wait) => match (&wait.on, wait.deadline) {
-            (Some(on), None) => format!("Waits{} for {}.", place(known), signal(on)),
+            (Some(on), None) => format!("Waits{} for {}.", place(known), awaited(known, on)),
             (Some(on), Some(deadline)) => {
-                format!("Waits{} for {}, at most until {deadline}.", place(known), signal(on))
+                let awaited = awaited(known, on);
+                format!("Waits{} for {awaited}, at most until {deadline}.", place(known))
             }
             (None, Some(deadline)) => format!("Waits{} until {deadline}.", place(known)),
             (None, None) => format!("Waits{}.", place(known)),
@@ -254,6 +290,7 @@ fn state(known: &Known<'_>) -> String {
             place(known),
             effect.action
         ),
+        Phase::Queued { .. } if run.is_held() => format!("Queued; {}.", held_back(known)),
         Phase::Queued { ready_at, .. } => match &run.last_failure {
             Some(failure) if *ready_at > now => format!(
                 "Tried again at {ready_at}{}, after {}: {}",

@@ -415,6 +415,8 @@ impl Walk<'_, '_> {
             StepKind::Fail { .. } => ("fail", None),
             StepKind::Delay(_) => ("delay", None),
             StepKind::WaitFor { .. } => ("waitFor", None),
+            StepKind::RunWorkflow { .. } => ("runWorkflow", None),
+            StepKind::RunWorkflows { .. } => ("runWorkflows", None),
         };
         Shown {
             effect_key: self.known.effect_key(class, &key),
@@ -456,7 +458,9 @@ pub(crate) fn branches_of(node: &Step) -> Vec<(Branch, &[Step])> {
         | StepKind::Succeed { .. }
         | StepKind::Fail { .. }
         | StepKind::Delay(_)
-        | StepKind::WaitFor { .. } => Vec::new(),
+        | StepKind::WaitFor { .. }
+        | StepKind::RunWorkflow { .. }
+        | StepKind::RunWorkflows { .. } => Vec::new(),
     }
 }
 

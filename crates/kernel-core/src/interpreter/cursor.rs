@@ -114,6 +114,19 @@ impl Cursor {
         crate::expr::render(template, &self.env).map_err(failure_of)
     }
 
+    /// Renders a value slot that sees one more name.
+    ///
+    /// # Errors
+    /// As [`Cursor::render`].
+    pub(crate) fn render_with(
+        &self,
+        template: &Template,
+        (name, value): (&str, &Value),
+    ) -> Result<Value, Failure> {
+        let names = With { outer: &self.env, name, value };
+        crate::expr::render(template, &names).map_err(failure_of)
+    }
+
     /// Evaluates what a control step decides by.
     ///
     /// # Errors
@@ -145,7 +158,9 @@ impl Cursor {
             | StepKind::Succeed { .. }
             | StepKind::Fail { .. }
             | StepKind::Delay(_)
-            | StepKind::WaitFor { .. } => {
+            | StepKind::WaitFor { .. }
+            | StepKind::RunWorkflow { .. }
+            | StepKind::RunWorkflows { .. } => {
                 Err(Failure::new(Code::RESTORE_INVALID, "this step has no branches"))
             }
         }
@@ -334,6 +349,23 @@ impl Cursor {
     }
 }
 
+/// The names of a step, and one more.
+struct With<'a> {
+    outer: &'a Env,
+    name: &'a str,
+    value: &'a Value,
+}
+
+impl Names for With<'_> {
+    fn root(&self, name: &str) -> Option<&Value> {
+        if name == self.name { Some(self.value) } else { self.outer.root(name) }
+    }
+
+    fn now(&self) -> crate::Timestamp {
+        self.outer.now()
+    }
+}
+
 /// The name that a step's output is bound to.
 fn name_of(node: &Step) -> Option<&str> {
     match &node.kind {
@@ -345,7 +377,9 @@ fn name_of(node: &Step) -> Option<&str> {
         | StepKind::Succeed { .. }
         | StepKind::Fail { .. }
         | StepKind::Delay(_)
-        | StepKind::WaitFor { .. } => node.save_as.as_deref(),
+        | StepKind::WaitFor { .. }
+        | StepKind::RunWorkflow { .. }
+        | StepKind::RunWorkflows { .. } => node.save_as.as_deref(),
     }
 }
 
@@ -358,7 +392,9 @@ const fn is_control(node: &Step) -> bool {
         | StepKind::Succeed { .. }
         | StepKind::Fail { .. }
         | StepKind::Delay(_)
-        | StepKind::WaitFor { .. } => false,
+        | StepKind::WaitFor { .. }
+        | StepKind::RunWorkflow { .. }
+        | StepKind::RunWorkflows { .. } => false,
     }
 }
 
@@ -383,7 +419,7 @@ fn failure_of(error: EvalError) -> Failure {
 }
 
 /// Bytes of a value as compact JSON, without keeping the text.
-fn json_len(value: &Value) -> usize {
+pub(crate) fn json_len(value: &Value) -> usize {
     struct Count(usize);
     impl std::io::Write for Count {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {

@@ -8,6 +8,7 @@ mod env;
 mod inputs;
 mod position;
 
+pub(crate) use cursor::json_len;
 pub use cursor::{Cursor, Next, RestoreInvalid};
 pub(crate) use inputs::compute_inputs;
 pub(crate) use position::{Branch, KeyPath};

@@ -6,6 +6,7 @@
 //!
 //! Outside its control: real concurrency inside one operation of a store. That is the store suite's part.
 
+mod family;
 mod invariants;
 mod strategies;
 mod work;

@@ -12,9 +12,9 @@ use crate::plan::{
     StepKind,
 };
 use crate::{
-    Answer, Code, Dependency, EffectClass, EffectState, End, Fact, Failure, Input, Lease, Micros,
-    Prepared, ReconcileAnswer, RowInput, SaidBy, SessionId, StepKey, Taken, Timestamp, Verdict,
-    Wake,
+    Answer, Code, Dependency, EffectClass, EffectState, End, Fact, Failure, Input, Joined, Lease,
+    Micros, Prepared, ReconcileAnswer, RowInput, SaidBy, SessionId, StepKey, Taken, Timestamp,
+    Verdict, Wake,
 };
 
 const CLASSES: [EffectClass; 4] = [
@@ -95,12 +95,27 @@ fn any_leaf() -> impl Strategy<Value = Step> {
         name: "x".to_owned(),
         value: Template::Expr(Expr::Name("nobody".to_owned())),
     }));
+    let child = Just(step(StepKind::RunWorkflow {
+        workflow: literal(json!("child")),
+        inputs: literal(json!({})),
+    }));
+    let children = (0_usize..4).prop_map(|count| {
+        step(StepKind::RunWorkflows {
+            workflow: literal(json!("child")),
+            each: literal(Value::Array(vec![Value::Null; count])),
+            item: "item".to_owned(),
+            inputs: literal(json!({})),
+            parallel: None,
+        })
+    });
     let succeed = Just(step(StepKind::Succeed { message: literal(json!("enough")) }));
     let fail = Just(step(StepKind::Fail { message: literal(json!("no")), code: None }));
     prop_oneof![
         40 => action,
         3 => wait,
         2 => delay,
+        1 => child,
+        3 => children,
         2 => name,
         1 => missing,
         1 => succeed,
@@ -154,6 +169,7 @@ pub fn any_script() -> impl Strategy<Value = Vec<Op>> {
         10 => span.prop_map(Op::Pass),
         5 => Just(Op::Scan),
         2 => (0_u8..3).prop_map(Op::Signal),
+        10 => any::<u8>().prop_map(Op::ChildEnds),
         1 => slot().prop_map(Op::HandOver),
         3 => (verb, any::<u8>()).prop_map(|(verb, choice)| Op::Operator(verb, choice)),
         2 => any_input().prop_map(|input| Op::Stray(Box::new(input))),
@@ -182,6 +198,7 @@ fn any_answer() -> impl Strategy<Value = Answer> {
             Answer::Failed { failure: failure(), retryable, retry_after }
         }),
         Just(Answer::Waiting { on: Dependency::on("signal", "0") }),
+        any_key().prop_map(|step| Answer::Waiting { on: Dependency::on_children(&step) }),
         Just(Answer::Unknown { message: "lost".to_owned(), evidence: None }),
         Just(Answer::NotCalled),
     ]
@@ -201,8 +218,10 @@ pub fn any_input() -> impl Strategy<Value = Input> {
         Just(RowInput::Unreadable { what: "stray".to_owned() }),
         Just(RowInput::Cancel { actor: "ann".to_owned(), reason: "stray".to_owned() }),
         Just(RowInput::LeaseGone),
+        Just(RowInput::LetGo),
         any::<bool>().prop_map(|at_once| RowInput::Wake { wake: Wake::Signal(json!(1)), at_once }),
         Just(RowInput::Wake { wake: Wake::Deadline, at_once: false }),
+        any::<bool>().prop_map(|at_once| RowInput::Wake { wake: Wake::Children, at_once }),
         (any_key(), any_verdict()).prop_map(|(step, verdict)| RowInput::Resolve { step, verdict }),
         any_key().prop_map(|step| RowInput::AskReconcile { step }),
         Just(RowInput::Retry),
@@ -224,6 +243,11 @@ pub fn any_input() -> impl Strategy<Value = Input> {
         (any_key(), prepared).prop_map(|(step, result)| Input::Prepared { step, result }),
         (any_key(), any_answer()).prop_map(|(step, answer)| Input::Answer { step, answer }),
         (any_key(), reconciled).prop_map(|(step, answer)| Input::Reconciled { step, answer }),
+        any_key().prop_map(|step| Input::Spawned { step, result: Ok(()) }),
+        any_key().prop_map(|step| Input::Spawned { step, result: Err(failure()) }),
+        any_key().prop_map(|step| Input::Joined { step, joined: Joined::Live }),
+        any_key().prop_map(|step| Input::Joined { step, joined: Joined::Done(json!(1)) }),
+        any_key().prop_map(|step| Input::Joined { step, joined: Joined::Failed(failure()) }),
         row.prop_map(Input::Row),
     ]
 }

@@ -35,18 +35,30 @@ impl World {
     /// Executions in a row that end badly are bounded. (A worker may die before it can say so, at each claim: then
     /// the count goes on, and still nothing is called.)
     fn not_called_for_ever(&self, worker: &Worker, command: &Command) -> Checked {
-        let (Command::Prepare(call)
-        | Command::Call(call)
-        | Command::Transact(call)
-        | Command::Reconcile(call)) = command;
-        let Ok(Next::Step { node, .. }) = worker.held.cursor.next(&self.plan) else {
-            return Err(Violation(format!("`{}` is called, and no step is open", call.step)));
+        let open = match command {
+            Command::Prepare(call)
+            | Command::Call(call)
+            | Command::Transact(call)
+            | Command::Reconcile(call) => Some(call),
+            Command::Spawn(_) | Command::Collect(_) => None,
         };
-        let attempts = self.plan.retry_of(node).map(|retry| retry.attempts);
+        let attempts = match (open, worker.held.cursor.next(&self.plan)) {
+            (Some(_), Ok(Next::Step { node, .. })) => {
+                self.plan.retry_of(node).map(|retry| retry.attempts)
+            }
+            (Some(call), Ok(Next::Inputs | Next::Done { .. } | Next::Broken(_)) | Err(_)) => {
+                return Err(Violation(format!("`{}` is called, and no step is open", call.step)));
+            }
+            (None, _) => Some(RUN_MAX_CONSECUTIVE_FAILURES),
+        };
         // A question is no call of the action: it has the kernel's own limit where the action's is lower.
         let least = match command {
             Command::Reconcile(_) => RUN_MAX_CONSECUTIVE_FAILURES,
-            Command::Prepare(_) | Command::Call(_) | Command::Transact(_) => 0,
+            Command::Prepare(_)
+            | Command::Call(_)
+            | Command::Transact(_)
+            | Command::Spawn(_)
+            | Command::Collect(_) => 0,
         };
         let attempts = attempts.map(|attempts| attempts.max(least));
         let failures = worker.held.run.failures;
@@ -193,6 +205,11 @@ impl World {
             Command::Reconcile(call) => {
                 let answer = self.provider_says(&call.effect_key, choice);
                 Some(Input::Reconciled { step: call.step.clone(), answer })
+            }
+            Command::Spawn(spawn) => self.spawn(worker, spawn, choice),
+            Command::Collect(collect) => {
+                let joined = self.family.join(&collect.step, collect.is_list);
+                (choice % 12 != 11).then(|| Input::Joined { step: collect.step.clone(), joined })
             }
         })
     }

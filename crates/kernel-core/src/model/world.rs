@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
+use super::family::Family;
 use super::invariants::{self, Violation};
 use crate::plan::Plan;
 use crate::{
@@ -36,6 +37,8 @@ pub enum Op {
     Scan,
     /// A signal is sent.
     Signal(u8),
+    /// A child ends, if one is live; the number chooses which one, and how.
+    ChildEnds(u8),
     /// The worker of a slot stops in order.
     HandOver(usize),
     /// An operator acts; the number chooses details.
@@ -133,6 +136,7 @@ pub struct World {
     pub(super) workers: [Option<Worker>; 2],
     pub(super) provider: Provider,
     pub(super) signals: BTreeSet<String>,
+    pub(super) family: Family,
     /// Rows that transactional steps wrote, by step.
     pub(super) rows: BTreeMap<StepKey, u32>,
 }
@@ -167,6 +171,7 @@ impl World {
             workers: [None, None],
             provider: Provider::default(),
             signals: BTreeSet::new(),
+            family: Family::default(),
             rows: BTreeMap::new(),
         }
     }
@@ -200,6 +205,7 @@ impl World {
             Op::Pass(span) => self.pass(span),
             Op::Scan => self.scan()?,
             Op::Signal(key) => self.signal(key.to_string())?,
+            Op::ChildEnds(choice) => self.child_ends(choice)?,
             Op::HandOver(slot) => self.hand_over(slot)?,
             Op::Operator(verb, choice) => self.operator(verb, choice)?,
             Op::Stray(input) => self.stray(*input)?,
@@ -218,11 +224,10 @@ impl World {
         {
             return Err(Violation(format!("effect {key} was carried out {times} times")));
         }
-        if let Phase::Waiting(wait) = &self.stored.phase
-            && wait.on.as_ref().is_some_and(|on| self.signals.contains(on.key()))
-        {
-            return Err(Violation("the run waits for a signal that exists".to_owned()));
+        if self.occurred().is_some() {
+            return Err(Violation("the run waits for what has occurred".to_owned()));
         }
+        self.family.check(&self.stored, self.facts())?;
         self.rows_match_outcomes()?;
         self.nothing_dropped()
     }
@@ -262,7 +267,7 @@ impl World {
         Ok(())
     }
 
-    fn facts(&self) -> impl Iterator<Item = &Fact> {
+    pub(super) fn facts(&self) -> impl Iterator<Item = &Fact> {
         self.journal.iter().flat_map(|entry| &entry.facts)
     }
 
@@ -289,15 +294,23 @@ impl World {
                 self.journal.push(entry);
             }
         }
-        if let Phase::Waiting(wait) = &self.stored.phase
-            && wait.on.as_ref().is_some_and(|on| self.signals.contains(on.key()))
-        {
-            let wake = RowInput::Wake { wake: Wake::Signal(json!("data")), at_once: true };
+        if let Some(wake) = self.occurred() {
+            let wake = RowInput::Wake { wake, at_once: true };
             if let Ok(facts) = decide_row(&self.stored, wake, self.now) {
                 self.stored = facts.iter().fold(self.stored.clone(), apply);
             }
         }
         Ok(())
+    }
+
+    /// What the stored run waits for, if it has occurred.
+    fn occurred(&self) -> Option<Wake> {
+        let Phase::Waiting(wait) = &self.stored.phase else { return None };
+        let on = wait.on.as_ref()?;
+        match on.children_of() {
+            Some(step) => self.family.is_over(&step).then_some(Wake::Children),
+            None => self.signals.contains(on.key()).then(|| Wake::Signal(json!("data"))),
+        }
     }
 
     /// Facts that explain the last call of a step.
@@ -378,7 +391,7 @@ impl World {
     fn signal(&mut self, key: String) -> Checked {
         self.signals.insert(key.clone());
         if let Phase::Waiting(wait) = &self.stored.phase
-            && wait.on.as_ref().is_some_and(|on| on.key() == key)
+            && wait.on.as_ref().is_some_and(|on| on.is_signal() && on.key() == key)
         {
             self.row(RowInput::Wake { wake: Wake::Signal(json!("data")), at_once: false })?;
         }

@@ -71,7 +71,9 @@ impl Plan {
             | StepKind::Succeed { .. }
             | StepKind::Fail { .. }
             | StepKind::Delay(_)
-            | StepKind::WaitFor { .. } => None,
+            | StepKind::WaitFor { .. }
+            | StepKind::RunWorkflow { .. }
+            | StepKind::RunWorkflows { .. } => None,
         }
     }
 }
@@ -309,7 +311,9 @@ impl Step {
             | StepKind::Succeed { .. }
             | StepKind::Fail { .. }
             | StepKind::Delay(_)
-            | StepKind::WaitFor { .. } => None,
+            | StepKind::WaitFor { .. }
+            | StepKind::RunWorkflow { .. }
+            | StepKind::RunWorkflows { .. } => None,
         }
     }
 }
@@ -397,6 +401,27 @@ pub enum StepKind {
         /// Its deadline, from the first park on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         timeout: Option<Micros>,
+    },
+    /// `runWorkflow`: one child, whose result is the outcome.
+    RunWorkflow {
+        /// The key of a workflow in the same scope.
+        workflow: Template,
+        /// An object.
+        inputs: Template,
+    },
+    /// `runWorkflows`: a child for each item of a list; their results in order are the outcome.
+    RunWorkflows {
+        /// The key of a workflow in the same scope.
+        workflow: Template,
+        /// Must yield a list.
+        each: Template,
+        /// The name of the current item in `workflow` and `inputs`.
+        item: String,
+        /// An object.
+        inputs: Template,
+        /// At most so many children are unfinished at once; absent is all of them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parallel: Option<u32>,
     },
 }
 

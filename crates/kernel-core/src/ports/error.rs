@@ -19,6 +19,15 @@ pub enum StoreError {
     /// Cancel was requested.
     #[error("cancel was requested")]
     Canceled,
+    /// An operator wants a child tried again, and its parent has gone on with its result, or is reading it.
+    #[error(
+        "the parent, run {parent}, has taken the result of this run, or is reading it, or was canceled: \
+         start a new run"
+    )]
+    ParentMovedOn {
+        /// The parent.
+        parent: RunId,
+    },
     /// A fence is held on the run right now.
     #[error("the run is held by a fence of its own action until that transaction ends")]
     FenceHeld,

@@ -2,6 +2,7 @@
 //!
 //! What each method promises is proved by the store suite of `surefoot-testkit`, which every adapter runs.
 
+mod children;
 mod commit;
 mod edge;
 mod error;
@@ -15,6 +16,10 @@ mod transaction;
 use std::future::Future;
 use std::pin::Pin;
 
+pub use children::{
+    ChildStore, ChildrenCreated, ChildrenOn, ChildrenPage, ChildrenRequest, CreateChildren,
+    GroupRow,
+};
 pub use commit::{Audit, Commit, Committed, JournalEntry, JournalText};
 pub use edge::{Clock, Ids, PassTime, Trace, ValueResolver, WakeBus};
 pub use error::{EmitError, FenceError, PublishError, SignalError, Source, StoreError};

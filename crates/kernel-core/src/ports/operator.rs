@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use serde_json::Value;
 
-use super::{JournalEntry, StoreError};
+use super::{GroupRow, JournalEntry, StoreError};
 use crate::plan::Footprint;
 use crate::{
     App, EffectState, EventId, Invocation, Mode, OpenEffect, RestoreInvalid, Run, RunId, RunState,
@@ -102,6 +102,10 @@ pub struct RunDetail {
     pub plan: String,
     /// Type and dedupe key of the event.
     pub event: Option<EventRow>,
+    /// Its children, by the step that created them.
+    pub children: Vec<GroupRow>,
+    /// The group that it belongs to, if it is a child; and whether its parent has gone on with its result.
+    pub group: Option<(GroupRow, bool)>,
     /// The store's time.
     pub now: Timestamp,
 }

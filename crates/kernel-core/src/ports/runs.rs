@@ -27,7 +27,7 @@ pub trait RunStore: Send + Sync {
 
     /// Writes a run if its generation and revision are still those of `commit.before`.
     ///
-    /// A commit that parks on a signal which exists already wakes the run in the same transaction
+    /// A commit that parks on a signal which exists already, or on children of which none is live, wakes the run in the same transaction
     /// ([`RowInput::Wake`](crate::RowInput::Wake) with `at_once`). A run that stays running keeps the lease that the
     /// row has, since a renewal may have moved it after the run was read.
     ///
@@ -47,8 +47,9 @@ pub trait RunStore: Send + Sync {
     /// once a second for all runs that it holds. The stamps' revisions are not looked at.
     async fn cancel_list(&self, held: &[Stamp]) -> Result<Vec<RunId>, StoreError>;
 
-    /// One bounded pass of recovery: wakes waiting runs whose deadline passed or whose signal exists, finalises
-    /// canceled runs whose lease ran out. `more` says that the limit was reached.
+    /// One bounded pass of recovery: wakes waiting runs whose deadline passed, whose signal exists or whose children
+    /// have all ended, finalises canceled runs whose lease ran out, and carries cancels on to children, from the top of
+    /// a tree down. `more` says that the limit was reached.
     async fn run_recover(&self, scan: Scan) -> Result<Recovered, StoreError>;
 
     /// The distinct footprints of runs that are not terminal: what workers must be able to run.
@@ -155,7 +156,7 @@ pub struct Scan {
 pub struct Recovered {
     /// Runs that are queued again.
     pub woken: Vec<RunId>,
-    /// Canceled runs whose worker was gone, and what they are now.
+    /// Canceled runs whose worker was gone, and children to which a cancel was carried on.
     pub finalised: Vec<RunId>,
     /// Whether there may be more.
     pub more: bool,

@@ -5,9 +5,9 @@ use std::ops::DerefMut;
 use std::sync::Arc;
 
 use super::{
-    BoxFuture, Commit, Committed, Emission, Emit, EmitError, EventStore, FenceError, OperatorStore,
-    PlanStore, Publish, PublishError, Published, RetentionStore, RunStore, SendSignal, SignalError,
-    SignalSent, StoreError,
+    BoxFuture, ChildStore, ChildrenOn, Commit, Committed, Emission, Emit, EmitError, EventStore,
+    FenceError, OperatorStore, PlanStore, Publish, PublishError, Published, RetentionStore,
+    RunStore, SendSignal, SignalError, SignalSent, StoreError,
 };
 use crate::{Run, RunId, Stamp, Timestamp};
 
@@ -34,7 +34,16 @@ pub enum Work {
 
 /// What a store with transactions offers beside the object-safe ports.
 pub trait TxStore:
-    RunStore + EventStore + PlanStore + OperatorStore + RetentionStore + Clone + Send + Sync + 'static
+    RunStore
+    + ChildStore
+    + EventStore
+    + PlanStore
+    + OperatorStore
+    + RetentionStore
+    + Clone
+    + Send
+    + Sync
+    + 'static
 {
     /// What statements run on inside a transaction (`sqlx::SqliteConnection`, `sqlx::PgConnection`).
     type Tx: Send + 'static;
@@ -82,6 +91,9 @@ pub trait TxStore:
         before: Stamp,
         work: &mut dyn TxWork<Self::Tx>,
     ) -> impl Future<Output = Result<Option<Committed>, StoreError>> + Send;
+
+    /// Creates children inside a transaction of the application, or of a transactional step.
+    fn children_on(&self) -> Arc<dyn ChildrenOn<Self::Tx>>;
 
     /// The fence of a run for one generation.
     fn fence(&self, run: RunId, generation: u64) -> Arc<dyn Fence<Self::Tx>>;

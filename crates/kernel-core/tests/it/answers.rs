@@ -65,7 +65,9 @@ fn a_lost_attempt_runs_again_under_the_same_effect_key() {
         let mut drive = one(class);
         let call = |drive: &Drive| match drive.command.clone().unwrap() {
             Command::Call(call) | Command::Transact(call) | Command::Prepare(call) => call,
-            Command::Reconcile(call) => panic!("{call:?}"),
+            other @ (Command::Reconcile(_) | Command::Spawn(_) | Command::Collect(_)) => {
+                panic!("{other:?}")
+            }
         };
         let first = call(&drive);
         drive.crash();

@@ -37,6 +37,7 @@ fn finish(drive: &mut Drive) -> Vec<String> {
         let call = match drive.command.clone() {
             Some(Command::Call(call) | Command::Prepare(call) | Command::Transact(call)) => call,
             Some(Command::Reconcile(_)) => panic!("nothing to ask about"),
+            Some(Command::Spawn(_) | Command::Collect(_)) => panic!("no step has children"),
             None => return called,
         };
         called.push(call.step.to_string());

@@ -11,6 +11,7 @@ mod answers;
 mod attention;
 mod cancel;
 mod catch;
+mod children;
 mod control;
 mod drive;
 mod limits;

@@ -45,6 +45,7 @@ fn calm(world: &mut World) -> Result<(), TestCaseError> {
         for _ in 0..40 {
             // Prepared, called and answered well; a provider that is asked says what it knows.
             step(world, Op::Work(0, 51))?;
+            step(world, Op::ChildEnds(0))?;
         }
     }
     Err(TestCaseError::fail(format!("the run does not come to rest: {:?}", world.run())))

@@ -7,7 +7,7 @@ use surefoot_kernel_core::expr::{Expr, Template};
 use surefoot_kernel_core::plan::{CAUGHT_ERROR, Step, StepKind};
 
 use super::Compiler;
-use super::steps::{Outcome, Site, ends_list};
+use super::steps::{BUILT_IN, Outcome, Site, ends_list};
 use super::template::Slots;
 use crate::check::schema::{Probe, problems};
 use crate::check::shape::{Kinds, Shape};
@@ -110,8 +110,7 @@ impl<'a> Compiler<'a> {
             self.uses.insert(format!("action/{name}"));
             return declared;
         }
-        let built_in =
-            ["if", "switch", "forEach", "setVariable", "succeed", "fail", "delay", "waitFor"];
+        let built_in = BUILT_IN.iter().copied();
         let known = manifest.actions.iter().map(|action| action.name.as_str()).chain(built_in);
         let help = self.report.suggest(name, known);
         let message = format!("there is no action `{name}`");

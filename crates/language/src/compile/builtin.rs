@@ -23,7 +23,7 @@ const DELAY_SHAPES: &str =
 
 impl<'a> Compiler<'a> {
     /// The mapping below a step's key, with the keys that it may have.
-    fn own_fields<'n>(
+    pub(super) fn own_fields<'n>(
         &mut self,
         site: &Site<'n, '_>,
         known: &[&str],

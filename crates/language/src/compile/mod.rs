@@ -2,6 +2,7 @@
 
 mod action;
 mod builtin;
+mod children;
 mod control;
 mod expression;
 mod fields;

@@ -16,7 +16,7 @@ const OPTIONS: &[&str] = &["saveAs", "label", "timeout", "retry", "catch"];
 /// Keys of control steps that cannot stand alone.
 const PARTS: &[&str] = &["then", "else", "cases", "default", "as", "do"];
 /// Steps of the language itself.
-const BUILT_IN: &[&str] = &[
+pub(super) const BUILT_IN: &[&str] = &[
     "if",
     "switch",
     "forEach",
@@ -249,18 +249,10 @@ impl<'a> Compiler<'a> {
             "fail" => self.fail_step(site),
             "delay" => self.delay_step(site),
             "waitFor" => self.wait_for_step(site),
-            "runWorkflow" | "runWorkflows" => {
-                self.not_supported(site.head, site.path);
-                None
-            }
+            "runWorkflow" => self.run_workflow_step(site),
+            "runWorkflows" => self.run_workflows_step(site),
             _ => self.action_step(site),
         }
-    }
-
-    pub(super) fn not_supported(&mut self, entry: &Entry, path: &Path<'_>) {
-        let message = format!("`{}` is not supported yet", entry.key);
-        let path = path.key(&entry.key);
-        self.report.error("NOT_SUPPORTED_YET", entry.key_span, &path, message);
     }
 
     /// Reports keys that do not belong to this kind of step.
@@ -367,7 +359,9 @@ fn ends_run(kind: &StepKind) -> bool {
         | StepKind::ForEach { .. }
         | StepKind::SetVariable { .. }
         | StepKind::Delay(_)
-        | StepKind::WaitFor { .. } => false,
+        | StepKind::WaitFor { .. }
+        | StepKind::RunWorkflow { .. }
+        | StepKind::RunWorkflows { .. } => false,
     }
 }
 

@@ -26,6 +26,21 @@ impl StepPort for Port {
     fn time_left(&self) -> Option<Duration> {
         Some(Duration::from_secs(3))
     }
+
+    fn children_create(
+        &self,
+        _children: Children,
+    ) -> BoxFuture<'_, Result<ChildrenCreated, ChildrenError>> {
+        Box::pin(async { Err(StoreError::Canceled.into()) })
+    }
+
+    fn children_read(
+        &self,
+        _from: u32,
+        _limit: u32,
+    ) -> BoxFuture<'_, Result<ChildrenPage, StoreError>> {
+        Box::pin(async { Err(StoreError::Unavailable("down".into())) })
+    }
 }
 
 fn cx(heartbeat: fn() -> Result<(), FenceError>) -> StepCx {

@@ -60,6 +60,7 @@ pub const FINDING_CODES: &[(&str, &str)] = &[
     ("NOT_A_TIME", "An RFC 3339 time is wanted."),
     ("NOT_AN_EXPRESSION", "Exactly one expression is wanted."),
     ("NOT_SUPPORTED_YET", "The language reserves this for a later version."),
+    ("NUMBER_RANGE", "A number is out of its range, or is not written out."),
     ("REQUIRED_AND_DEFAULT", "An input is required and has a default."),
     ("RETRY_INVALID", "A step's retry policy makes no sense, or asks for more than its action's."),
     ("STEP_KEY_TOO_LONG", "The key of a step could get longer than stores keep."),

@@ -10,8 +10,8 @@ use crate::answer::{
     Access, AmbiguousResult, AmbiguousStopParts, Cost, PlanResult, ReconcileResult, Reconciled,
     Stop, StopParts,
 };
-use crate::context::{AmbiguousCx, PureCx, StepCx, StepData, TransactionalCx};
-use crate::erased::{HookError, SharedFence};
+use crate::context::{AmbiguousCx, Detached, PureCx, StepCx, StepData, TransactionalCx};
+use crate::erased::{HookError, OnTx, SharedFence};
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 struct Order {
@@ -216,7 +216,10 @@ async fn run(name: &str, input: Value) -> Result<Value, HookError> {
     let cx = cx();
     match object(name) {
         Object::Pure(action) => action.run(&cx, &input),
-        Object::Transactional(action) => action.run(&cx, &mut Shelf::default(), &input).await,
+        Object::Transactional(action) => {
+            let on = OnTx { tx: &mut Shelf::default(), children: &Detached };
+            action.run(&cx, on, &input).await
+        }
         Object::Idempotent(action) => action.run(&cx, fence(), &input).await,
         Object::Ambiguous(_) => panic!("{name} has answers of its own"),
     }

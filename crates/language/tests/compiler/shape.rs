@@ -465,14 +465,45 @@ fn a_message_has_at_most_a_thousand_characters() {
 }
 
 #[test]
-fn what_is_reserved_for_later_says_so() {
-    check(
-        "steps:\n  - runWorkflow: { workflow: a, inputs: {} }\n    saveAs: x\n  - runWorkflows: {}\n",
+fn steps_that_run_other_workflows_are_shaped_like_this() {
+    check_step(
+        "- runWorkflow: { workflow: restock }\n  saveAs: one\n- runWorkflows: { workflow: restock, each: [1, 2], as: number, inputs: { n: \"${{ number }}\" }, parallel: 2 }\n  saveAs: all\n- setVariable: { name: both, value: [ \"${{ one.anything }}\", \"${{ all[0] }}\" ] }",
+        expect![[""]],
+    );
+    check_step(
+        "- runWorkflow: { inputs: [], parallel: 3 }\n  timeout: 3s\n- runWorkflows: { workflow: \" \", each: 7, as: run, inputs: \"x\", parallel: 0 }\n- runWorkflows: { workflow: restock, each: [], parallel: \"${{ 3 }}\" }\n- noop: { a: \"${{ item }}\" }",
         expect![[r#"
-            2:5-2:16 error NOT_SUPPORTED_YET: `runWorkflow` is not supported yet
+            6:5-6:16 error MISSING_KEY: the key `workflow` is missing
               at: steps.0.runWorkflow
-            4:5-4:17 error NOT_SUPPORTED_YET: `runWorkflows` is not supported yet
-              at: steps.1.runWorkflows
+            6:28-6:30 error WRONG_TYPE: `inputs` is a mapping; this is a list
+              at: steps.0.runWorkflow.inputs
+            6:32-6:40 error UNKNOWN_KEY: unknown key `parallel`
+              at: steps.0.runWorkflow.parallel
+              help: known here: `workflow`, `inputs`
+            7:5-7:12 error UNKNOWN_KEY: `timeout` does not belong to `runWorkflow`
+              at: steps.0.timeout
+            8:31-8:34 error BLANK: `workflow` may not be blank
+              at: steps.1.runWorkflows.workflow
+            8:42-8:43 error WRONG_TYPE: `each` is a list; this is a number
+              at: steps.1.runWorkflows.each
+            8:49-8:52 error NAME_RESERVED: `run` is reserved: it has a meaning of its own
+              at: steps.1.runWorkflows.as
+            8:62-8:65 error WRONG_TYPE: `inputs` is a mapping; this is a text
+              at: steps.1.runWorkflows.inputs
+            8:77-8:78 error NUMBER_RANGE: `parallel` is a whole number from 1 to 65536, written out
+              at: steps.1.runWorkflows.parallel
+              help: leave it out to run all of them at once
+            9:5-9:17 error NAME_TAKEN: the current item would be called `item`, and that name is taken
+              at: steps.2.runWorkflows
+              help: give it another one: `runWorkflows: { ..., as: one }`
+            9:60-9:70 error NUMBER_RANGE: `parallel` is a whole number from 1 to 65536, written out
+              at: steps.2.runWorkflows.parallel
+              help: leave it out to run all of them at once
+            10:13-10:14 error CONFIG_UNKNOWN_KEY: unknown key `a`
+              at: steps.3.noop.a
+            10:21-10:25 error UNKNOWN_NAME: nothing here is called `item`
+              at: steps.3.noop.a
+              help: did you mean `inputs.item`?
         "#]],
     );
 }

@@ -1,2 +1,7 @@
 -- run/payload
-SELECT data, context, actor FROM run_payload WHERE run = ?
+-- A child has its data only: the rest is its root's.
+SELECT own.data, shared.context, shared.actor
+FROM run JOIN run_payload AS own ON own.run = run.no
+LEFT JOIN run AS root ON root.id = run.root
+LEFT JOIN run_payload AS shared ON shared.run = root.no
+WHERE run.no = ?

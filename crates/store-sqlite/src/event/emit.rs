@@ -259,7 +259,7 @@ pub(crate) async fn insert_run(
 ) -> Result<(), Fault> {
     // The emitter's word wins, even if no actor can be read from it.
     let authorization = recorded.authorization.or(matched.authorization.as_ref());
-    let with = StartedWith { data: recorded.data, context: recorded.context, authorization };
+    let with = StartedWith { data: recorded.data, context: Some(recorded.context), authorization };
     insert(conn, run, with).await
 }
 

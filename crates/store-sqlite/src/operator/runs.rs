@@ -9,6 +9,7 @@ use surefoot_kernel_core::{
 
 use super::events::event_by_id;
 use super::page::{Place, apps_of, page, read_cursor, rows_to_read};
+use crate::child::read::{group_of, groups};
 use crate::error::Fault;
 use crate::plan::list::{read_count, version};
 use crate::run::load::{invocation, journal, whole_run};
@@ -116,7 +117,18 @@ pub(crate) async fn detail(
     };
     let (version_revision, plan) =
         version.map(|version| (version.revision, version.plan)).unwrap_or_default();
-    Ok(Some(RunDetail { run, version_revision, invocation, journal, plan, event, now }))
+    let (children, group) = (groups(conn, id).await?, group_of(conn, &run).await?);
+    Ok(Some(RunDetail {
+        run,
+        version_revision,
+        invocation,
+        journal,
+        plan,
+        event,
+        children,
+        group,
+        now,
+    }))
 }
 
 /// What nobody can explain yet and what lacks its output, oldest first; then what was given up.

@@ -9,8 +9,10 @@ use surefoot_kernel_core::{
 };
 
 use super::read::heads;
-use super::wake::signal_for;
+use super::wake::occurred;
 use super::write::{Write, write_all};
+use crate::child::cancel;
+use crate::child::settle::check_revival;
 use crate::error::Fault;
 use crate::retention::delete::gone_there;
 use crate::retention::is_doomed;
@@ -35,7 +37,14 @@ pub(crate) async fn commit_group(
                 Ok(()) if head.state.is_terminal() && is_doomed(conn, head.no).await? => {
                     Err(gone_there())
                 }
-                Ok(()) => Ok(head),
+                Ok(()) => {
+                    let before = (head.state, head.held);
+                    match check_revival(conn, before, &commit.after).await {
+                        Ok(()) => Ok(head),
+                        Err(Fault(error @ StoreError::ParentMovedOn { .. })) => Err(error),
+                        Err(fault) => return Err(fault),
+                    }
+                }
                 Err(fenced) => Err(fenced.into()),
             },
         };
@@ -55,6 +64,10 @@ pub(crate) async fn commit_group(
         }
     }
     write_all(conn, &writes, now).await?;
+    for write in writes.iter().filter(|write| write.asks_to_cancel()) {
+        let (app, run) = (&write.after.origin.app, write.after.id);
+        cancel::carry_on(conn, app, Some(run), cancel::AT_ONCE, now).await?;
+    }
     let mut written = writes.into_iter().map(|write| committed(write.after.into_owned(), now));
     let lost = || StoreError::Conflict;
     Ok(verdicts
@@ -82,12 +95,12 @@ async fn wake_at_once(
     write: &mut Write<'_>,
     now: Timestamp,
 ) -> Result<(), Fault> {
-    let Some((signal, wake)) = signal_for(conn, &write.after).await? else { return Ok(()) };
+    let Some((signal, wake)) = occurred(conn, &write.after).await? else { return Ok(()) };
     let input = RowInput::Wake { wake, at_once: true };
     if let Ok(facts) = decide_row(&write.after, input, now) {
         let woken: Run = facts.iter().fold(write.after.clone().into_owned(), apply);
         write.after = Cow::Owned(woken);
-        write.woken_by = Some(signal);
+        write.woken_by = signal;
     }
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! New runs.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 use sqlx::{Row, SqliteConnection};
 
@@ -8,13 +10,14 @@ use surefoot_kernel_core::{Run, actor_of};
 use super::row::json_opt;
 use super::write::bind_state;
 use crate::error::Fault;
-use crate::sql;
+use crate::sql::{self, pieces};
 
-/// What a run is started with, as stored: JSON text, byte for byte.
+/// What a run is started with, as stored: JSON text, byte for byte. A child shares its root's context and
+/// authorization, and has none of its own.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StartedWith<'a> {
     pub(crate) data: &'a str,
-    pub(crate) context: &'a str,
+    pub(crate) context: Option<&'a str>,
     pub(crate) authorization: Option<&'a Value>,
 }
 
@@ -23,34 +26,54 @@ pub(crate) async fn insert(
     run: &Run,
     with: StartedWith<'_>,
 ) -> Result<(), Fault> {
-    let origin = &run.origin;
-    let parent = origin.parent.as_ref();
-    let query = sqlx::query(sql::RUN_INSERT)
-        .bind(run.id.to_bytes().to_vec())
-        .bind(origin.app.as_str())
-        .bind(origin.scope.as_str())
-        .bind(origin.workflow.as_str())
-        .bind(origin.version.to_bytes().to_vec())
-        .bind(&*origin.footprint)
-        .bind(origin.mode.as_str())
-        .bind(origin.event.map(|event| event.to_bytes().to_vec()))
-        .bind(origin.trigger.as_deref())
-        .bind(origin.occurred_at.micros())
-        .bind(origin.root.to_bytes().to_vec())
-        .bind(parent.map(|parent| parent.run.to_bytes().to_vec()))
-        .bind(parent.map(|parent| parent.step.as_str()))
-        .bind(parent.map(|parent| parent.index))
-        .bind(origin.created_at.micros());
-    let row = bind_state(query, run, None, None)?.fetch_one(&mut *conn).await?;
-    let no: i64 = row.try_get("no")?;
-    let actor = actor_of(with.authorization);
-    sqlx::query(sql::RUN_PAYLOAD_WRITE)
-        .bind(no)
-        .bind(with.data)
-        .bind(with.context)
-        .bind(json_opt(with.authorization)?)
-        .bind(json_opt(actor.as_ref())?)
-        .execute(conn)
-        .await?;
+    insert_all(conn, &[(run, with)]).await
+}
+
+pub(crate) async fn insert_all(
+    conn: &mut SqliteConnection,
+    runs: &[(&Run, StartedWith<'_>)],
+) -> Result<(), Fault> {
+    for piece in pieces(runs) {
+        let mut query = sqlx::query(sql::RUN_INSERT.text(piece.len()));
+        for (run, _) in piece {
+            let origin = &run.origin;
+            let parent = origin.parent.as_ref();
+            query = query
+                .bind(run.id.to_bytes().to_vec())
+                .bind(origin.app.as_str())
+                .bind(origin.scope.as_str())
+                .bind(origin.workflow.as_str())
+                .bind(origin.version.to_bytes().to_vec())
+                .bind(&*origin.footprint)
+                .bind(origin.mode.as_str())
+                .bind(origin.event.map(|event| event.to_bytes().to_vec()))
+                .bind(origin.trigger.as_deref())
+                .bind(origin.occurred_at.micros())
+                .bind(origin.root.to_bytes().to_vec())
+                .bind(parent.map(|parent| parent.run.to_bytes().to_vec()))
+                .bind(parent.map(|parent| parent.step.as_str()))
+                .bind(parent.map(|parent| parent.index))
+                .bind(parent.map(|parent| parent.depth))
+                .bind(origin.created_at.micros());
+            query = bind_state(query, run, None, None)?;
+        }
+        // In which order the rows come back is not promised.
+        let mut numbers: HashMap<Vec<u8>, i64> = HashMap::with_capacity(piece.len());
+        for row in query.fetch_all(&mut *conn).await? {
+            numbers.insert(row.try_get("id")?, row.try_get("no")?);
+        }
+        let mut query = sqlx::query(sql::RUN_PAYLOAD_WRITE.text(piece.len()));
+        for (run, with) in piece {
+            let no = numbers.get(run.id.to_bytes().as_slice()).copied();
+            let actor = actor_of(with.authorization);
+            query = query
+                .bind(no)
+                .bind(with.data)
+                .bind(with.context)
+                .bind(json_opt(with.authorization)?)
+                .bind(json_opt(actor.as_ref())?);
+        }
+        query.execute(&mut *conn).await?;
+    }
     Ok(())
 }

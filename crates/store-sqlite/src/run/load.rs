@@ -39,22 +39,23 @@ pub(crate) async fn whole_run(
     Ok(Some((head.no, run)))
 }
 
-/// Completes a run that has ended well.
+/// Completes a run that has ended well, and says how many bytes of JSON its result has.
 pub(crate) async fn read_result(
     conn: &mut SqliteConnection,
     no: i64,
     run: &mut Run,
-) -> Result<(), Fault> {
+) -> Result<usize, Fault> {
     let id = run.id;
-    let Phase::Succeeded { result, .. } = &mut run.phase else { return Ok(()) };
+    let Phase::Succeeded { result, .. } = &mut run.phase else { return Ok(0) };
     let Some(row) = sqlx::query(sql::RUN_RESULT).bind(no).fetch_optional(conn).await? else {
-        return Ok(());
+        return Ok(0);
     };
-    *result = from_stored(row.try_get("result")?).map_err(|error| {
+    let text: &str = row.try_get("result")?;
+    *result = from_stored(text).map_err(|error| {
         let what = format!("its result: {error}");
         Fault(StoreError::Corrupt { run: id, what })
     })?;
-    Ok(())
+    Ok(text.len())
 }
 
 pub(crate) async fn journal(

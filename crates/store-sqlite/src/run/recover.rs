@@ -11,6 +11,7 @@ use surefoot_kernel_core::{
 
 use super::read::runs_by_no;
 use super::wake::{wake_all, write_decided};
+use crate::child::cancel::{carry_on, is_pending};
 use crate::error::Fault;
 use crate::sql;
 use crate::writer::{Cx, Lane, Op};
@@ -39,12 +40,13 @@ impl Op for Recover {
 pub(crate) struct Due {
     wakes: Vec<i64>,
     gone: Vec<i64>,
+    cancels: bool,
     more: bool,
 }
 
 impl Due {
     pub(crate) fn is_empty(&self) -> bool {
-        self.wakes.is_empty() && self.gone.is_empty()
+        self.wakes.is_empty() && self.gone.is_empty() && !self.cancels
     }
 }
 
@@ -62,16 +64,19 @@ pub(crate) async fn due(
     let signaled = numbers(signaled.fetch_all(&mut *conn).await?)?;
     let overdue = sqlx::query(sql::RUN_OVERDUE).bind(app).bind(now.micros()).bind(ask);
     let overdue = numbers(overdue.fetch_all(&mut *conn).await?)?;
+    let over = sqlx::query(sql::CHILD_OVER).bind(app).bind(ask);
+    let over = numbers(over.fetch_all(&mut *conn).await?)?;
+    let cancels = is_pending(conn, &scan.app).await?;
     let gone = sqlx::query(sql::RUN_GONE).bind(app).bind(now.micros()).bind(ask);
     let mut gone = numbers(gone.fetch_all(&mut *conn).await?)?;
     let mut seen = HashSet::new();
     let mut wakes: Vec<i64> =
-        signaled.into_iter().chain(overdue).filter(|no| seen.insert(*no)).collect();
+        signaled.into_iter().chain(over).chain(overdue).filter(|no| seen.insert(*no)).collect();
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let more = wakes.len() > limit || gone.len() > limit;
     wakes.truncate(limit);
     gone.truncate(limit);
-    Ok(Due { wakes, gone, more })
+    Ok(Due { wakes, gone, cancels, more })
 }
 
 fn numbers(rows: Vec<SqliteRow>) -> Result<Vec<i64>, Fault> {
@@ -93,7 +98,10 @@ async fn recover(
         }
     }
     write_decided(conn, &decided, now).await?;
-    let finalised: Vec<RunId> = decided.iter().map(|(_, commit, _)| commit.after.id).collect();
+    let mut finalised: Vec<RunId> = decided.iter().map(|(_, commit, _)| commit.after.id).collect();
+    let limit = scan.limit.clamp(1, RECOVER_MAX);
+    let carried = carry_on(conn, &scan.app, None, limit, now).await?;
+    finalised.extend(carried.canceled);
     sqlx::query(sql::SIGNAL_SETTLE).bind(scan.app.as_str()).execute(conn).await?;
-    Ok(Recovered { woken, finalised, more: due.more })
+    Ok(Recovered { woken, finalised, more: due.more || carried.more })
 }

@@ -12,7 +12,7 @@ use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::{
     App, Attention, EffectState, EventId, Failure, Lease, Micros, Mode, OpenEffect, Origin, Parent,
     Phase, Run, RunId, RunState, Scope, SessionId, StepKey, StoreError, Timestamp, Todo, VersionId,
-    Wait, WorkflowKey,
+    Wait, Wake, WorkflowKey,
 };
 
 use crate::error::Fault;
@@ -45,6 +45,10 @@ pub(crate) struct Head {
     /// The signal that ended the open step's wait, and that step.
     pub(crate) signal: Option<i64>,
     pub(crate) resume_step: Option<StepKey>,
+    /// Whether it was the end of that step's children.
+    pub(crate) by_children: bool,
+    /// Whether it is a child that is held back.
+    pub(crate) held: bool,
 }
 
 impl Head {
@@ -62,6 +66,8 @@ impl Head {
             has_effect: fields.get("has_effect")?,
             signal: fields.get("signal")?,
             resume_step: fields.get::<Option<String>>("resume_step")?.map(StepKey::from),
+            by_children: fields.get("by_children")?,
+            held: fields.get::<Option<i64>>("claimable_at")? == Some(Timestamp::MAX.micros()),
         };
         Ok((fields.run, head))
     }
@@ -100,6 +106,8 @@ pub(crate) fn read_run(row: &SqliteRow) -> Result<(Head, Run), Fault> {
         has_effect: run.effect().is_some(),
         signal: fields.get("signal")?,
         resume_step: run.resume.as_ref().map(|resume| resume.step.clone()),
+        by_children: run.resume.as_ref().is_some_and(|resume| resume.wake == Wake::Children),
+        held: run.is_held(),
     };
     Ok((head, run))
 }
@@ -203,6 +211,7 @@ impl<'r> Fields<'r> {
                 run: RunId::from_bytes(run),
                 step: self.text("parent_step")?.into(),
                 index: self.get("parent_index")?,
+                depth: self.get("parent_depth")?,
             }),
         };
         Ok(Origin {

@@ -9,16 +9,22 @@ use surefoot_kernel_core::{
 
 use super::row::Head;
 use super::write::{Write, place, write_all};
+use crate::child::group;
 use crate::error::Fault;
 use crate::sql;
 
-/// The signal that a run waits for, if it was sent: its row number, and the wake that it is.
-pub(crate) async fn signal_for(
+/// The wake that a run waits for, if it has occurred: with the row number of the signal, if it is one.
+pub(crate) async fn occurred(
     conn: &mut SqliteConnection,
     run: &Run,
-) -> Result<Option<(i64, Wake)>, Fault> {
+) -> Result<Option<(Option<i64>, Wake)>, Fault> {
     let Phase::Waiting(wait) = &run.phase else { return Ok(None) };
     let Some(on) = &wait.on else { return Ok(None) };
+    if let Some(step) = on.children_of() {
+        let group = group(conn, run.id, &step).await?;
+        let is_over = group.is_none_or(|group| group.is_over());
+        return Ok(is_over.then_some((None, Wake::Children)));
+    }
     let row = sqlx::query(sql::SIGNAL_BY_KEY)
         .bind(run.origin.app.as_str())
         .bind(on.is_app_wide())
@@ -33,10 +39,10 @@ pub(crate) async fn signal_for(
         let what = format!("the signal that it waits for: {error}");
         Fault(StoreError::Corrupt { run: run.id, what })
     })?;
-    Ok(Some((row.try_get("no")?, Wake::Signal(data))))
+    Ok(Some((Some(row.try_get("no")?), Wake::Signal(data))))
 }
 
-/// Wakes waiting runs: by their signal if it was sent, else by their deadline. Who is not due stays.
+/// Wakes waiting runs: by what they wait for if it has occurred, else by their deadline. Who is not due stays.
 pub(crate) async fn wake_all(
     conn: &mut SqliteConnection,
     runs: Vec<(Head, Run)>,
@@ -44,8 +50,8 @@ pub(crate) async fn wake_all(
 ) -> Result<Vec<RunId>, Fault> {
     let mut decided = Vec::with_capacity(runs.len());
     for (head, run) in runs {
-        let (signal, wake) = match signal_for(conn, &run).await {
-            Ok(Some((signal, wake))) => (Some(signal), wake),
+        let (signal, wake) = match occurred(conn, &run).await {
+            Ok(Some(occurred)) => occurred,
             Ok(None) => (None, Wake::Deadline),
             Err(Fault(error @ StoreError::Corrupt { .. })) => {
                 tracing::warn!(%error, "a run is not woken");

@@ -11,6 +11,7 @@ use surefoot_kernel_core::{
 };
 
 use super::row::{Head, detail_of, int, json_opt};
+use crate::child::settle::settle;
 use crate::error::Fault;
 use crate::sql::{self, pieces};
 
@@ -55,6 +56,11 @@ impl<'a> Write<'a> {
         }
     }
 
+    /// Whether cancel of the run is requested by it.
+    pub(crate) fn asks_to_cancel(&self) -> bool {
+        !self.head.canceled && self.after.cancel.is_some()
+    }
+
     /// Whether it is no more than a step of a running run: then no indexed column changes.
     fn is_step(&self) -> bool {
         let (head, after) = (&self.head, &*self.after);
@@ -80,7 +86,7 @@ impl<'a> Write<'a> {
     fn signal(&self) -> Option<i64> {
         let resume = self.after.resume.as_ref()?;
         match &resume.wake {
-            Wake::Deadline => None,
+            Wake::Deadline | Wake::Children => None,
             Wake::Signal(_) => {
                 let kept = self.head.resume_step.as_ref() == Some(&resume.step);
                 self.woken_by.or(self.head.signal.filter(|_| kept))
@@ -98,8 +104,20 @@ impl<'a> Write<'a> {
     }
 }
 
-/// Writes rows of different runs, their journals and audits. The caller holds a write transaction.
+/// Writes rows of different runs, their journals and audits, and what they mean to their families. The caller holds a
+/// write transaction.
 pub(crate) async fn write_all(
+    conn: &mut SqliteConnection,
+    writes: &[Write<'_>],
+    now: Timestamp,
+) -> Result<(), Fault> {
+    write_rows(conn, writes, now).await?;
+    let moves: Vec<&Write<'_>> = writes.iter().filter(|write| !write.is_step()).collect();
+    settle(conn, &moves, now).await
+}
+
+/// The same for rows that mean nothing to a family.
+pub(crate) async fn write_rows(
     conn: &mut SqliteConnection,
     writes: &[Write<'_>],
     now: Timestamp,
@@ -225,7 +243,7 @@ pub(crate) fn bind_state<'q>(
         | Phase::Failed { .. }
         | Phase::Canceled { .. } => None,
     };
-    let on = wait.and_then(|wait| wait.on.as_ref());
+    let on = wait.and_then(|wait| wait.on.as_ref()).filter(|on| on.is_signal());
     let query = query
         .bind(int(run.generation))
         .bind(int(run.revision))

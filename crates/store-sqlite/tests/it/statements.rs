@@ -93,6 +93,14 @@ async fn what_runs_all_the_time_uses_its_index() {
         ("retention/place_uncanceled", "run_live (app=?)"),
         ("retention/place_signals", "signal_key (app=? AND app_wide=? AND scope=?)"),
         ("retention/place_events", "INTEGER PRIMARY KEY (rowid>?)"),
+        ("child/group", "child_group_step (parent=? AND step=?)"),
+        ("child/held", "run_held (parent_run=? AND parent_step=?)"),
+        ("child/read", "run_child (parent_run=? AND parent_step=? AND parent_index>?)"),
+        ("child/cancel_batch", "run_child (parent_run=? AND parent_step=? AND parent_index>?)"),
+        ("child/cancel_next", "child_group_cancel (app=?)"),
+        ("child/over", "child_group_over (app=?)"),
+        ("child/states", "run_child (parent_run=?"),
+        ("run/payload", "run_id (id=?)"),
     ] {
         let plan = plan_of(&mut conn, name).await;
         assert!(plan.iter().any(|line| line.contains(index)), "{name}: no {index} in {plan:#?}");
@@ -118,6 +126,9 @@ async fn lists_in_order_are_not_sorted() {
         "operator/events_in_status",
         "operator/signals",
         "operator/audit",
+        "child/held",
+        "child/read",
+        "child/cancel_batch",
     ] {
         let plan = plan_of(&mut conn, name).await;
         let sorts: Vec<_> = plan.iter().filter(|line| line.contains("TEMP B-TREE")).collect();

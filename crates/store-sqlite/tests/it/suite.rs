@@ -105,8 +105,13 @@ impl StoreFactory for TempFile {
             Tamper::MakeChild { run, parent } => {
                 let statement =
                     "UPDATE run SET root = ?2, parent_run = ?2, parent_step = 'steps.0',
-                    parent_index = 0 WHERE id = ?1";
+                    parent_index = no, parent_depth = 1 WHERE id = ?1";
                 let query = sqlx::query(statement).bind(run.to_bytes().to_vec());
+                self.change(query.bind(parent.to_bytes().to_vec())).await
+            }
+            Tamper::EndChildrenUnseen(parent) => {
+                let query =
+                    sqlx::query("UPDATE child_group SET live = 0, held = 0 WHERE parent = ?");
                 self.change(query.bind(parent.to_bytes().to_vec())).await
             }
             Tamper::ReplaceFacts { run, seq, facts } => {

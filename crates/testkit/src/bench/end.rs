@@ -44,6 +44,8 @@ impl End {
             unreadable: unreadable.as_deref(),
             sessions: &sessions,
             is_signaled: None,
+            children: &detail.children,
+            group: detail.group.as_ref(),
             now: detail.now,
         };
         let explanation = explain(&input);

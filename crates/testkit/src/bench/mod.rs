@@ -104,7 +104,9 @@ fn action_of<'p>(plan: &'p Plan, step: &StepKey) -> Option<&'p str> {
         | StepKind::Succeed { .. }
         | StepKind::Fail { .. }
         | StepKind::Delay(_)
-        | StepKind::WaitFor { .. } => None,
+        | StepKind::WaitFor { .. }
+        | StepKind::RunWorkflow { .. }
+        | StepKind::RunWorkflows { .. } => None,
     }
 }
 

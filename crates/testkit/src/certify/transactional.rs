@@ -3,7 +3,7 @@
 use std::pin::pin;
 
 use surefoot_kernel_core::TxStore;
-use surefoot_language::{Transactional, TransactionalCx};
+use surefoot_language::{Detached, Transactional, TransactionalCx};
 
 use super::hook::{is_done, up_to};
 use super::{Broken, OnStore, PAUSES_MAX, Verdict, World, in_time, step, times};
@@ -95,7 +95,7 @@ where
     let failed = |wrong: String| Broken::new(A::NAME, format!("does not succeed here: {wrong}"));
     let mut open = store.begin().await.map_err(|wrong| failed(wrong.to_string()))?;
     let action = world.action();
-    let mut cx = TransactionalCx::new(step(1), &mut *open);
+    let mut cx = TransactionalCx::new(step(1), &mut *open, &Detached);
     let pauses = if let Ends::Crash(pauses) = ends { pauses } else { usize::MAX };
     let answer = up_to(pin!(action.run(&mut cx, world.input())), pauses).await;
     let Some(answer) = answer else { return Ok(false) };

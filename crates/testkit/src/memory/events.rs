@@ -233,7 +233,7 @@ impl State {
             recorded_at: now,
             spent_at: None,
         });
-        let waits = |run: &Run| matches!(&run.phase, Phase::Waiting(Wait { on: Some(on), .. }) if SignalKey::of(run, on) == key);
+        let waits = |run: &Run| matches!(&run.phase, Phase::Waiting(Wait { on: Some(on), .. }) if on.is_signal() && SignalKey::of(run, on) == key);
         let waiting = self.runs.values().filter(|entry| waits(&entry.run));
         let waiting: Vec<RunId> = waiting.take(WAKE_LIMIT).map(|entry| entry.run.id).collect();
         let woken = waiting.into_iter().filter(|run| self.wake(*run, now)).collect();

@@ -61,9 +61,13 @@ impl State {
                 workflow.is_some_and(|entry| entry.disabled.insert(activation))
             }
             Tamper::MakeDryRun(run) => self.re_originate(run, |origin| origin.mode = Mode::DryRun),
+            Tamper::MakeChild { run, parent } if !self.share_a_place(run, parent) => {
+                return Tampered::Refused;
+            }
+            Tamper::EndChildrenUnseen(parent) => return self.end_children_unseen(parent),
             Tamper::MakeChild { run, parent } => self.re_originate(run, |origin| {
                 let step = StepKey::from("steps.0");
-                origin.parent = Some(Parent { run: parent, step, index: 0 });
+                origin.parent = Some(Parent { run: parent, step, index: 0, depth: 1 });
                 origin.root = parent;
             }),
             Tamper::ReplaceFacts { run, seq, facts } => {
@@ -84,6 +88,18 @@ impl State {
             }
         };
         if done { Tampered::Done } else { Tampered::Unsupported }
+    }
+
+    fn share_a_place(&self, run: RunId, parent: RunId) -> bool {
+        let place = |run| self.runs.get(&run).map(|entry| &entry.run.origin);
+        let places = place(run).zip(place(parent));
+        places.is_some_and(|(a, b)| (&a.app, &a.scope) == (&b.app, &b.scope))
+    }
+
+    fn end_children_unseen(&mut self, parent: RunId) -> Tampered {
+        let of_parent = self.groups.iter_mut().filter(|((of, _), _)| *of == parent);
+        of_parent.for_each(|(_, entry)| entry.group.live = 0);
+        Tampered::Done
     }
 
     fn re_originate(&mut self, run: RunId, change: impl FnOnce(&mut Origin)) -> bool {

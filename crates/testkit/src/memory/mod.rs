@@ -3,6 +3,7 @@
 //! It is the measure for the others: what a run becomes is what the core says (`decide_row`, `apply`), and a
 //! transaction is a copy of all tables that replaces the original at commit.
 
+mod children;
 mod events;
 mod factory;
 mod operator;
@@ -18,14 +19,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
-    Activate, ActivationSet, App, AppHealth, AuditRow, ClaimRequest, Commit, Committed, Delete,
-    Deleted, Dispatched, EffectRow, Emission, Emit, EmitError, EventFilter, EventRow, EventStore,
-    Expired, Fence, LoadRequest, Micros, OperatorStore, Page, PassTime, Place, PlanStore, Prune,
-    Pruned, Publish, PublishError, Published, Recovered, Redrive, Redriven, RenewRequest, Renewed,
-    RetentionError, RetentionStore, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan,
-    Schedules, Scope, SendSignal, SessionReport, SessionRow, SetActivation, SignalError, SignalRow,
-    SignalSent, Stamp, StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest, Timestamp,
-    TxStore, TxWork, VersionId, Work, WorkflowKey, WorkflowRow,
+    Activate, ActivationSet, App, AppHealth, AuditRow, ChildStore, ChildrenCreated, ChildrenError,
+    ChildrenOn, ChildrenPage, ChildrenRequest, ClaimRequest, Commit, Committed, CreateChildren,
+    Delete, Deleted, Dispatched, EffectRow, Emission, Emit, EmitError, EventFilter, EventRow,
+    EventStore, Expired, Fence, GroupRow, LoadRequest, Micros, OperatorStore, Page, PassTime,
+    Place, PlanStore, Prune, Pruned, Publish, PublishError, Published, Recovered, Redrive,
+    Redriven, RenewRequest, Renewed, RetentionError, RetentionStore, Run, RunDetail, RunFilter,
+    RunId, RunRow, RunStore, Scan, Schedules, Scope, SendSignal, SessionReport, SessionRow,
+    SetActivation, SignalError, SignalRow, SignalSent, Stamp, StoreError, StoreFact, Stored,
+    StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, Work, WorkflowKey,
+    WorkflowRow,
 };
 
 pub use self::factory::MemoryFactory;
@@ -71,6 +74,10 @@ impl MemoryStore {
 
     fn read(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.clock.now()
     }
 
     async fn write<T>(&self, work: impl FnOnce(&mut State, Timestamp) -> T) -> T {
@@ -140,6 +147,24 @@ impl RunStore for MemoryStore {
     async fn session_report(&self, report: SessionReport) -> Result<(), StoreError> {
         self.write(|state, now| state.session_report(report, now)).await;
         Ok(())
+    }
+}
+
+#[async_trait]
+impl ChildStore for MemoryStore {
+    async fn children_create(
+        &self,
+        create: CreateChildren,
+    ) -> Result<ChildrenCreated, ChildrenError> {
+        self.write(|state, now| state.children_create(&create, now)).await
+    }
+
+    async fn children_read(&self, request: ChildrenRequest) -> Result<ChildrenPage, StoreError> {
+        Ok(self.read().children_read(&request))
+    }
+
+    async fn children_groups(&self, parent: RunId) -> Result<Vec<GroupRow>, StoreError> {
+        Ok(self.read().children_groups(parent))
     }
 }
 
@@ -319,6 +344,10 @@ impl TxStore for MemoryStore {
                 Ok(Some(committed))
             }
         }
+    }
+
+    fn children_on(&self) -> Arc<dyn ChildrenOn<MemoryTx>> {
+        Arc::new(self.clone())
     }
 
     fn fence(&self, run: RunId, generation: u64) -> Arc<dyn Fence<MemoryTx>> {

@@ -49,10 +49,12 @@ impl State {
         Some(RunDetail {
             run: entry.run.clone(),
             version_revision: version.stored.revision,
-            invocation: (*entry.invocation).clone(),
+            invocation: self.invocation_of(entry),
             journal: journal_after(entry, 0),
             plan: version.stored.plan.clone(),
             event,
+            children: self.children_groups(run),
+            group: self.group_of(&entry.run),
             now,
         })
     }

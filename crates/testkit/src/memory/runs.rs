@@ -46,7 +46,7 @@ impl State {
         let entry = self.runs.get(&request.run)?;
         Some(Stored {
             run: entry.run.clone(),
-            invocation: request.after.is_none().then(|| (*entry.invocation).clone()),
+            invocation: request.after.is_none().then(|| self.invocation_of(entry)),
             journal: journal_after(entry, request.after.unwrap_or(0)),
             receipt: Receipt::attest(&entry.run),
             now,
@@ -111,7 +111,9 @@ impl State {
         for entry in self.runs.values().filter(of_app) {
             if let Some(since) = self.due_since(&entry.run, now) {
                 wakes.push((since, entry.run.id));
-            } else if decide_row(&entry.run, RowInput::LeaseGone, now).is_ok() {
+            } else if entry.run.cancel.is_some()
+                && decide_row(&entry.run, RowInput::LeaseGone, now).is_ok()
+            {
                 gone.push(entry.run.id);
             }
         }
@@ -128,13 +130,16 @@ impl State {
                 recovered.finalised.push(run);
             }
         }
+        let (canceled, more) = self.cancel_children(&scan.app, None, limit, now);
+        recovered.finalised.extend(canceled);
+        recovered.more |= more;
         recovered
     }
 
     /// Since when a waiting run should have been awake.
     fn due_since(&self, run: &Run, now: Timestamp) -> Option<Timestamp> {
         let Phase::Waiting(Wait { deadline, since, .. }) = &run.phase else { return None };
-        if self.signal_for(run).is_some() {
+        if self.occurred(run).is_some() {
             return Some(*since);
         }
         deadline.filter(|deadline| *deadline <= now)

@@ -7,16 +7,20 @@ use serde_json::Value;
 use surefoot_kernel_core::payload::Payload;
 use surefoot_kernel_core::plan::SchedulePlan;
 use surefoot_kernel_core::{
-    Activation, App, AuditRow, Commit, Committed, Delete, Dependency, EventId, EventStatus,
-    Invocation, Phase, Place, Receipt, Rejection, RowInput, Run, RunId, Scope, SessionId,
-    SessionReport, StoreError, StoredVersion, Timestamp, VersionId, Wait, Wake, WorkflowKey, apply,
-    decide_row,
+    Activation, App, AuditRow, ChildGroup, Commit, Committed, Delete, Dependency, EventId,
+    EventStatus, Invocation, Phase, Place, Receipt, Rejection, RowInput, Run, RunId, Scope,
+    SessionId, SessionReport, StepKey, StoreError, StoredVersion, Timestamp, VersionId, Wait, Wake,
+    WorkflowKey, apply, decide_row,
 };
+
+/// Children to which a cancel is carried on at once; recovery does the rest.
+const CANCEL_AT_ONCE: usize = 100;
 
 /// All tables. A transaction works on a copy of them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct State {
     pub(super) runs: BTreeMap<RunId, RunEntry>,
+    pub(super) groups: BTreeMap<(RunId, StepKey), GroupEntry>,
     pub(super) events: BTreeMap<EventId, EventEntry>,
     pub(super) dedupe: BTreeMap<DedupeKey, EventId>,
     pub(super) versions: BTreeMap<VersionId, VersionEntry>,
@@ -31,6 +35,18 @@ pub(super) struct State {
     pub(super) deleting: BTreeMap<Place, Delete>,
     /// Events whose dispatch fails until they are mended.
     pub(super) broken: BTreeSet<EventId>,
+}
+
+/// The children of one step.
+#[derive(Debug, Clone)]
+pub(super) struct GroupEntry {
+    pub(super) group: ChildGroup,
+    /// By index.
+    pub(super) children: Vec<RunId>,
+    /// Indexes of those that are held back.
+    pub(super) held: BTreeSet<u32>,
+    /// The next index to which a cancel is carried on; only while it is on its way.
+    pub(super) cancel_from: Option<usize>,
 }
 
 /// Owner, boundary, type and key of an event.
@@ -155,12 +171,17 @@ impl SignalKey {
 }
 
 impl State {
-    /// The signal that a run waits for, and the wake that it is if it exists.
-    pub(super) fn signal_for(&self, run: &Run) -> Option<(SignalKey, Wake)> {
+    /// The wake that a run waits for, if it has occurred; with the signal that it was, if one.
+    pub(super) fn occurred(&self, run: &Run) -> Option<(Option<SignalKey>, Wake)> {
         let Phase::Waiting(Wait { on: Some(on), .. }) = &run.phase else { return None };
+        if let Some(step) = on.children_of() {
+            let group = self.groups.get(&(run.id, step));
+            let is_over = group.is_none_or(|entry| entry.group.is_over());
+            return is_over.then_some((None, Wake::Children));
+        }
         let key = SignalKey::of(run, on);
         let signal = self.signals.get(&key)?;
-        Some((key, Wake::Signal(signal.data.value().clone())))
+        Some((Some(key), Wake::Signal(signal.data.value().clone())))
     }
 
     /// Writes a run as a caller decided it.
@@ -172,6 +193,7 @@ impl State {
         let run = commit.before.run;
         let entry = self.runs.get(&run).ok_or(StoreError::LeaseLost)?;
         commit.before.check(&entry.run)?;
+        self.check_revival(&entry.run, &commit.after)?;
         let mut commit = commit.clone();
         // A renewal since the run was read is not a write of the run: the commit must not undo it.
         if let (Phase::Running { lease: stored, .. }, Phase::Running { lease, .. }) =
@@ -180,15 +202,18 @@ impl State {
             *lease = stored.clone();
         }
         let mut stored = self.write(&commit, now);
-        if let Some((key, wake)) = self.signal_for(&stored) {
+        if let Some((key, wake)) = self.occurred(&stored) {
             let input = RowInput::Wake { wake, at_once: true };
             if let (Ok(facts), Some(entry)) =
                 (decide_row(&stored, input, now), self.runs.get_mut(&run))
             {
                 stored = facts.iter().fold(stored, apply);
                 entry.run = stored.clone();
-                entry.woken_by = Some(key);
+                entry.woken_by = key;
             }
+        }
+        if stored.cancel.is_some() {
+            self.cancel_children(&stored.origin.app, Some(run), CANCEL_AT_ONCE, now);
         }
         Ok(Committed { receipt: Receipt::attest(&stored), run: stored, now })
     }
@@ -212,10 +237,7 @@ impl State {
     /// Wakes a waiting run, if it is still one: by its signal if that exists, else by its deadline.
     pub(super) fn wake(&mut self, run: RunId, now: Timestamp) -> bool {
         let Some(entry) = self.runs.get(&run) else { return false };
-        let (key, wake) = match self.signal_for(&entry.run) {
-            Some((key, wake)) => (Some(key), wake),
-            None => (None, Wake::Deadline),
-        };
+        let (key, wake) = self.occurred(&entry.run).unwrap_or((None, Wake::Deadline));
         let woken =
             matches!(self.row(run, RowInput::Wake { wake, at_once: false }, now), Ok(Some(_)));
         if let (true, Some(entry)) = (woken, self.runs.get_mut(&run)) {
@@ -224,7 +246,7 @@ impl State {
         woken
     }
 
-    /// Row, journal, audit and spent signal of one write.
+    /// Row, journal, audit, spent signal and family of one write.
     fn write(&mut self, commit: &Commit, now: Timestamp) -> Run {
         let after = commit.after.clone();
         let Some(entry) = self.runs.get_mut(&after.id) else { return after };
@@ -242,7 +264,7 @@ impl State {
         {
             signal.spent_at.get_or_insert(now);
         }
-        entry.run = after.clone();
+        let before = std::mem::replace(&mut entry.run, after.clone());
         if let Some(audit) = &commit.audit {
             let row = AuditRow {
                 scope: after.origin.scope.clone(),
@@ -256,6 +278,7 @@ impl State {
             };
             self.audit.push((after.origin.app.clone(), row));
         }
+        self.family_moved(&before, &after, now);
         after
     }
 }

@@ -3,15 +3,17 @@
 #![expect(clippy::unwrap_used, reason = "assertions of the suite: a rule that fails panics")]
 
 use surefoot_kernel_core::{
-    Dependency, Fact, JournalEntry, Phase, Run, RunFilter, RunId, RunState, RunStore, Scan,
-    SignalRow, Todo, TxStore, Wait, apply,
+    Dependency, Fact, JournalEntry, Phase, Run, RunDetail, RunFilter, RunId, RunState, RunStore,
+    Scan, SignalRow, Todo, TxStore, Wait, apply,
 };
 
 /// Checks everything that must hold in a store at any moment:
 ///
 /// - the journal of a run has no gap, and no row of a later writer before one of an earlier;
 /// - folding it over a new run gives the stored row, its scheduling fields aside;
-/// - every run that has not ended has a wake source, and none waits for a signal that exists;
+/// - every run that has not ended has a wake source, and none waits for a signal that exists, or for children of
+///   which none is live;
+/// - the numbers of every group are those of its children;
 /// - a run that reads back here reads back the same in its list and its detail.
 ///
 /// # Panics
@@ -29,6 +31,7 @@ pub(super) async fn check_all_but<S: TxStore>(store: &S, damaged: &[RunId]) {
         if damaged.contains(&listed.id) {
             continue;
         }
+        check_groups(&detail);
         let journal = detail.journal.unwrap();
         check_journal(&detail.run, &journal);
         check_fold(&detail.run, &journal);
@@ -112,6 +115,22 @@ fn check_wake_source(run: &Run) {
     }
 }
 
+/// The numbers of a group are those of its children, counted anew; and a parent that waits has somebody to wait for.
+fn check_groups(detail: &RunDetail) {
+    for group in &detail.children {
+        let count = |wanted: &dyn Fn(RunState) -> bool| -> u32 {
+            group.states.iter().filter(|(state, _)| wanted(*state)).map(|(_, count)| count).sum()
+        };
+        assert_eq!(group.states.len(), RunState::ALL.len());
+        assert_eq!(count(&|_| true), group.total, "{group:?}");
+        assert_eq!(count(&|state| !state.is_terminal()), group.live, "{group:?}");
+        assert!(group.held <= count(&|state| state == RunState::Queued), "{group:?}");
+        let is_awaited = matches!(&detail.run.phase, Phase::Waiting(wait)
+            if wait.on.as_ref().is_some_and(|on| on.is_children_of(&group.step)));
+        assert!(!is_awaited || group.live > 0, "{:?} waits for nobody", detail.run);
+    }
+}
+
 /// Never parked and signaled; where one signal has more runs than it wakes at once, the scan wakes the rest.
 async fn check_signaled<S: TxStore>(store: &S, runs: &[Run]) {
     for app in store.app_list().await.unwrap() {
@@ -140,5 +159,5 @@ async fn check_signaled<S: TxStore>(store: &S, runs: &[Run]) {
 
 fn ends(signal: &SignalRow, run: &Run, on: &Dependency) -> bool {
     let scope = (!on.is_app_wide()).then(|| run.origin.scope.clone());
-    signal.scope == scope && signal.kind == on.kind() && signal.key == on.key()
+    on.is_signal() && signal.scope == scope && signal.kind == on.kind() && signal.key == on.key()
 }

@@ -158,6 +158,28 @@ macro_rules! store_suite {
                     a_signal_is_spent_by_the_outcome_that_rests_on_it
                     no_two_signals_collide_whatever_their_keys
                 }
+                children {
+                    the_same_children_are_created_once
+                    a_child_shares_what_its_root_was_started_with
+                    a_child_stays_in_the_place_of_its_parent
+                    children_are_created_all_or_none
+                    only_the_holder_of_a_parent_creates_children
+                    the_most_children_of_one_call
+                    counts_by_state_sum_to_the_total
+                    a_child_that_ends_while_its_parent_parks_wakes_it_once
+                    children_that_end_in_any_order_wake_their_parent_once
+                    a_park_on_children_that_have_ended_wakes_at_once
+                    attention_is_not_the_end_of_a_child
+                    held_children_are_let_go_as_others_end
+                    the_scan_wakes_a_parent_whose_children_have_ended
+                    a_cancel_is_carried_down_the_tree
+                    a_failed_parent_leaves_its_children_alone
+                    a_child_is_retried_until_its_result_is_taken
+                    children_of_a_transaction_are_there_if_it_is
+                    a_page_of_results_is_bounded
+                    no_signal_ends_a_wait_for_children
+                    a_tree_has_a_bottom
+                }
                 waits {
                     a_deadline_runs_the_step_again_under_the_same_effect_key
                     the_first_park_fixes_the_deadline

@@ -3,6 +3,7 @@
 //! [`store_suite!`](crate::store_suite) expands to one test per rule, so that a failure names the rule. After each
 //! rule the harness checks what must hold always: see [`check_invariants`].
 
+pub mod children;
 pub mod deletion;
 pub mod dispatch;
 pub mod effects;
@@ -94,6 +95,8 @@ pub enum Tamper {
         /// The parent.
         parent: RunId,
     },
+    /// Have the groups of a run say that no child is live any more, and wake nobody.
+    EndChildrenUnseen(RunId),
     /// Replace the facts of the journal row that begins at a sequence number.
     ReplaceFacts {
         /// Whose journal.

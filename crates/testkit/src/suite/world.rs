@@ -115,7 +115,10 @@ impl<F: StoreFactory> World<F> {
 
     /// Tampers with the data; `false` says that the rule cannot be tested on this store.
     pub(super) async fn tamper(&self, tamper: Tamper) -> bool {
-        if let Tamper::ReplaceFacts { run, .. } | Tamper::RemoveFacts { run, .. } = &tamper {
+        if let Tamper::ReplaceFacts { run, .. }
+        | Tamper::RemoveFacts { run, .. }
+        | Tamper::EndChildrenUnseen(run) = &tamper
+        {
             self.damaged.lock().unwrap().push(*run);
         }
         match self.factory.tamper(tamper.clone()).await {

@@ -4,6 +4,7 @@
 
 mod bench;
 mod certify;
+mod children;
 mod faulty;
 mod list;
 mod matrix;

@@ -10,19 +10,20 @@ use serde_json::Value;
 use surefoot_kernel_core::payload::Payload;
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
-    Activate, ActivationSet, App, AppHealth, AuditRow, BoxFuture, ClaimRequest, Commit, Committed,
-    Delete, Deleted, Dispatched, EffectRow, Emission, Emit, EmitError, EventFilter, EventRow,
-    EventStore, Expired, Fence, FenceError, LoadRequest, Micros, OperatorStore, Page, Place,
-    PlanStore, Prune, Pruned, Publish, PublishError, Published, Receipt, Recovered, Redrive,
-    Redriven, RenewRequest, Renewed, RetentionError, RetentionStore, Run, RunDetail, RunFilter,
-    RunId, RunRow, RunStore, Scan, Schedules, Scope, SendSignal, SessionReport, SessionRow,
-    SetActivation, SignalError, SignalRow, SignalSent, Stamp, StoreError, StoreFact, Stored,
-    StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, Work, WorkflowKey,
-    WorkflowRow,
+    Activate, ActivationSet, App, AppHealth, AuditRow, BoxFuture, Child, ChildStore, Children,
+    ChildrenCreated, ChildrenError, ChildrenOn, ChildrenPage, ChildrenRequest, ClaimRequest,
+    Commit, Committed, CreateChildren, Delete, Deleted, Dispatched, EffectRow, Emission, Emit,
+    EmitError, EventFilter, EventRow, EventStore, Expired, Fence, FenceError, GroupRow,
+    LoadRequest, Micros, OperatorStore, Page, Place, PlanStore, Prune, Pruned, Publish,
+    PublishError, Published, Receipt, Recovered, Redrive, Redriven, RenewRequest, Renewed,
+    RetentionError, RetentionStore, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan,
+    Schedules, Scope, SendSignal, SessionReport, SessionRow, SetActivation, SignalError, SignalRow,
+    SignalSent, Stamp, StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest, Timestamp,
+    TxStore, TxWork, VersionId, Work, WorkflowKey, WorkflowRow,
 };
 use surefoot_testkit::suite::{
-    StoreFactory, Tamper, Tampered, World, dispatch, events, fence, fidelity, journal, leases,
-    operator, recovery, runs, signals, transactions, waits,
+    StoreFactory, Tamper, Tampered, World, children, dispatch, events, fence, fidelity, journal,
+    leases, operator, recovery, runs, signals, transactions, waits,
 };
 use surefoot_testkit::{MemoryFactory, MemoryStore, MemoryTx, OpenMemoryTx};
 
@@ -64,6 +65,10 @@ pub(crate) enum Flaw {
     AuditsNobody,
     /// Says that the mark of an ambiguous call is durable, and writes it with the next commit.
     DelaysMarks,
+    /// Creates children as long as it goes well.
+    CreatesOneByOne,
+    /// Answers children in the order of their ids.
+    ReadsByRunId,
 }
 
 #[derive(Debug, Clone)]
@@ -318,6 +323,40 @@ impl RetentionStore for Wrong {
     }
 }
 
+#[async_trait]
+impl ChildStore for Wrong {
+    async fn children_create(
+        &self,
+        create: CreateChildren,
+    ) -> Result<ChildrenCreated, ChildrenError> {
+        if !self.has(Flaw::CreatesOneByOne) {
+            return self.inner.children_create(create).await;
+        }
+        let mut all = ChildrenCreated { new: 0, total: 0 };
+        for child in create.children.iter() {
+            let inputs: Value = serde_json::from_str(&child.inputs).unwrap();
+            let one = Child::new(child.workflow.clone(), inputs).key(child.key.clone());
+            let children = Children::check([one])?;
+            let create = CreateChildren { children, ..create.clone() };
+            let created = self.inner.children_create(create).await?;
+            all = ChildrenCreated { new: all.new + created.new, total: created.total };
+        }
+        Ok(all)
+    }
+
+    async fn children_read(&self, request: ChildrenRequest) -> Result<ChildrenPage, StoreError> {
+        let mut page = self.inner.children_read(request).await?;
+        if self.has(Flaw::ReadsByRunId) {
+            page.children.sort_by_key(|child| child.run);
+        }
+        Ok(page)
+    }
+
+    async fn children_groups(&self, parent: RunId) -> Result<Vec<GroupRow>, StoreError> {
+        self.inner.children_groups(parent).await
+    }
+}
+
 impl TxStore for Wrong {
     type Tx = MemoryTx;
     type Open = OpenMemoryTx;
@@ -372,6 +411,10 @@ impl TxStore for Wrong {
                 self.inner.run_commit(*commit).await.map(Some)
             }
         }
+    }
+
+    fn children_on(&self) -> Arc<dyn ChildrenOn<MemoryTx>> {
+        self.inner.children_on()
     }
 
     fn fence(&self, run: RunId, generation: u64) -> Arc<dyn Fence<MemoryTx>> {
@@ -435,7 +478,7 @@ impl<const FLAW: u8> StoreFactory for WrongFactory<FLAW> {
     }
 }
 
-pub(crate) const FLAWS: [Flaw; 18] = [
+pub(crate) const FLAWS: [Flaw; 20] = [
     Flaw::None,
     Flaw::CommitsBlindly,
     Flaw::RenewsInWordsOnly,
@@ -454,6 +497,8 @@ pub(crate) const FLAWS: [Flaw; 18] = [
     Flaw::IgnoresLimits,
     Flaw::AuditsNobody,
     Flaw::DelaysMarks,
+    Flaw::CreatesOneByOne,
+    Flaw::ReadsByRunId,
 ];
 
 /// Whether a rule holds for a store with a flaw.
@@ -534,6 +579,10 @@ bites! {
         dispatch::a_pass_keeps_its_limit_and_says_that_there_is_more;
     AuditsNobody = 16:
         operator::each_verb_is_audited_with_its_write;
+    CreatesOneByOne = 18:
+        children::children_are_created_all_or_none;
+    ReadsByRunId = 19:
+        children::children_that_end_in_any_order_wake_their_parent_once;
 }
 
 /// A rule that a flaw does not concern still holds: the flaws are as small as they say.

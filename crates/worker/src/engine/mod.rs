@@ -280,6 +280,10 @@ impl<S: TxStore> Launched<S> {
             Left::Stored(run, now) => {
                 engine.observe(|trace| trace.run_finished(id, run.state()));
                 engine.kernel.local().run_left(id);
+                // Its end may have woken its parent, or let a sibling go.
+                if run.origin.parent.is_some() && run.state().is_terminal() {
+                    engine.wake(false);
+                }
                 is_ready = run.claimable_at().is_some_and(|at: Timestamp| at <= now);
             }
             Left::Lost => tracing::debug!(run = %id, generation, "another worker has the run"),

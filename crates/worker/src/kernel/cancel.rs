@@ -49,6 +49,8 @@ impl<S: TxStore> Kernel<S> {
                 Ok(outcome) => {
                     self.local().cancel(run);
                     self.local().run_left(run);
+                    // A tree is canceled from the top down: recovery goes on where this commit stopped.
+                    self.local().wake(true);
                     return Ok(outcome);
                 }
                 Err(CancelError::Store(error)) => error,

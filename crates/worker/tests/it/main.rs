@@ -14,6 +14,7 @@ mod world;
 
 mod cancel;
 mod catch;
+mod children;
 mod claims;
 mod classes;
 mod effects;

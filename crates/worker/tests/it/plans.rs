@@ -82,6 +82,31 @@ pub(crate) fn wait_for(kind: &str, key: &str, timeout: Option<Micros>) -> Step {
     step(StepKind::WaitFor { signal: literal(kind), key: literal(key), timeout })
 }
 
+pub(crate) fn run_workflow(workflow: &str, inputs: Value) -> Step {
+    let workflow = Template::Literal(json!(workflow));
+    step(StepKind::RunWorkflow { workflow, inputs: Template::Literal(inputs) })
+}
+
+/// A child for each number below `count`, which is its input `n`.
+pub(crate) fn run_workflows(workflow: &str, count: usize, parallel: Option<u32>) -> Step {
+    let item = Template::Expr(Expr::Name("item".to_owned()));
+    step(StepKind::RunWorkflows {
+        workflow: Template::Literal(json!(workflow)),
+        each: Template::Literal((0..count).collect::<Vec<_>>().into()),
+        item: "item".to_owned(),
+        inputs: Template::Object(vec![("n".to_owned(), item)]),
+        parallel,
+    })
+}
+
+/// The plan, with a number `n` as input.
+pub(crate) fn with_n(mut plan: Plan) -> Plan {
+    let kind = surefoot_kernel_core::plan::InputType::Integer;
+    let n = surefoot_kernel_core::plan::Input { kind, required: false, default: None, label: None };
+    plan.inputs.insert("n".to_owned(), n);
+    plan
+}
+
 /// A plan of these steps, bound to a module's manifest.
 pub(crate) fn plan(manifest: &Manifest, steps: Vec<Step>) -> Plan {
     let mut used = BTreeSet::new();
@@ -141,7 +166,9 @@ fn collect(steps: &[Step], used: &mut BTreeSet<String>) {
             | StepKind::Succeed { .. }
             | StepKind::Fail { .. }
             | StepKind::Delay(_)
-            | StepKind::WaitFor { .. } => {}
+            | StepKind::WaitFor { .. }
+            | StepKind::RunWorkflow { .. }
+            | StepKind::RunWorkflows { .. } => {}
         }
     }
 }

@@ -21,6 +21,7 @@ pub(crate) enum Op<'a> {
     Recover,
     List,
     Report,
+    Children,
     Emit,
     Dispatch,
     Signal,
@@ -40,6 +41,7 @@ impl Op<'_> {
             Self::Recover => "recover",
             Self::List => "list",
             Self::Report => "report",
+            Self::Children => "children",
             Self::Emit => "emit",
             Self::Dispatch => "dispatch",
             Self::Signal => "signal",
@@ -232,6 +234,34 @@ impl RunStore for TestStore {
 }
 
 #[async_trait]
+impl ChildStore for TestStore {
+    async fn children_create(
+        &self,
+        create: CreateChildren,
+    ) -> Result<ChildrenCreated, ChildrenError> {
+        let mut refused = None;
+        let work = async {
+            match self.inner.children_create(create).await {
+                Err(ChildrenError::Store(error)) => Err(error),
+                Err(error) => {
+                    refused = Some(error);
+                    Ok(None)
+                }
+                Ok(created) => Ok(Some(created)),
+            }
+        };
+        let created = self.ask(Op::Children, work).await?;
+        created.ok_or_else(|| refused.unwrap())
+    }
+    async fn children_read(&self, request: ChildrenRequest) -> Result<ChildrenPage, StoreError> {
+        self.inner.children_read(request).await
+    }
+    async fn children_groups(&self, parent: RunId) -> Result<Vec<GroupRow>, StoreError> {
+        self.inner.children_groups(parent).await
+    }
+}
+
+#[async_trait]
 impl EventStore for TestStore {
     async fn event_emit(&self, emit: Emit) -> Result<Emission, EmitError> {
         let mut refused = None;
@@ -403,6 +433,9 @@ impl TxStore for TestStore {
         work: &mut dyn TxWork<MemoryTx>,
     ) -> Result<Option<Committed>, StoreError> {
         self.ask(Op::Transact, self.inner.run_transact(before, work)).await
+    }
+    fn children_on(&self) -> Arc<dyn ChildrenOn<MemoryTx>> {
+        self.inner.children_on()
     }
     fn fence(&self, run: RunId, generation: u64) -> Arc<dyn Fence<MemoryTx>> {
         self.inner.fence(run, generation)

@@ -154,6 +154,8 @@ impl Story {
             unreadable: None,
             sessions: &self.sessions,
             is_signaled: None,
+            children: &[],
+            group: None,
             now: self.now,
         })
     }
@@ -220,16 +222,20 @@ impl Story {
         }
         let command = decision.command.peek().cloned();
         if let Some(command) = &command {
-            let (Command::Prepare(call)
-            | Command::Call(call)
-            | Command::Transact(call)
-            | Command::Reconcile(call)) = command;
-            self.commanded.insert(call.step.clone());
+            let step = match command {
+                Command::Prepare(call)
+                | Command::Call(call)
+                | Command::Transact(call)
+                | Command::Reconcile(call) => &call.step,
+                Command::Spawn(spawn) => &spawn.step,
+                Command::Collect(collect) => &collect.step,
+            };
+            self.commanded.insert(step.clone());
             if !matches!(command, Command::Transact(_)) {
-                self.begun.insert(call.step.clone());
+                self.begun.insert(step.clone());
             }
             if matches!(command, Command::Call(_)) {
-                self.called.insert(call.step.clone());
+                self.called.insert(step.clone());
             }
         }
         if self.stored.state() != RunState::Running {

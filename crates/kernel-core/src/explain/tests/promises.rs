@@ -104,6 +104,7 @@ fn answered(story: &mut Story, command: &Command, dice: &mut Dice) -> Option<Com
             };
             story.reconciled(call.step.as_str(), answer);
         }
+        Command::Spawn(_) | Command::Collect(_) => panic!("no step has children"),
     }
     story.advance()
 }
@@ -175,6 +176,7 @@ fn compare(story: &Story) {
             let ended = after.stored.state() != RunState::Running;
             assert!(again.is_none() || !ended, "nothing is done\n{}", told());
         }
+        Some(Command::Spawn(_) | Command::Collect(_)) => panic!("no step has children"),
         Some(Command::Reconcile(call)) => {
             let is_told = again.is_some_and(|it| it.step == call.step && !it.is_called_again);
             assert!(is_told, "{} is asked\n{}", call.step, told());

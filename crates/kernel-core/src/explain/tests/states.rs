@@ -559,6 +559,8 @@ fn without_a_plan_only_the_row_speaks() {
         unreadable: Some("the plan cannot be read: expected value at line 1"),
         sessions: &[],
         is_signaled: None,
+        children: &[],
+        group: None,
         now: story.now,
     });
     expect![[r#"

@@ -50,6 +50,7 @@ pub(super) fn trouble(error: &StoreError) -> Trouble {
         StoreError::Refused(_) => Trouble::Refused,
         StoreError::Corrupt { .. }
         | StoreError::NotInTransaction
+        | StoreError::ParentMovedOn { .. }
         | StoreError::SchemaTooNew { .. } => Trouble::Hopeless,
         // Non-exhaustive: what this build does not know is not tried again.
         _ => Trouble::Hopeless,

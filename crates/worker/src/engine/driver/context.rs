@@ -4,10 +4,14 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::Value;
-use surefoot_kernel_core::{BoxFuture, Call, FenceError, Micros, TxStore, ValueResolver, Wake};
+use surefoot_kernel_core::{
+    BoxFuture, Call, ChildStore, Children, ChildrenCreated, ChildrenError, ChildrenPage,
+    FenceError, Micros, Stamp, StepKey, StoreError, TxStore, ValueResolver, Wake,
+};
 use surefoot_language::{Action, Resumed, SharedFence, StepCx, StepData, StepPort, Stop};
 
 use super::book::Book;
+use super::children::{create_request, is_in_doubt, read_request};
 use super::{Driver, Left, defect};
 use crate::builder::{Claim, NotYet, Values};
 use crate::engine::hold::{Hold, HookGuard, Pulse};
@@ -31,6 +35,9 @@ struct Port {
     values: Option<Values>,
     claim: Claim,
     resolver: Arc<OnceLock<Arc<dyn ValueResolver>>>,
+    children: Arc<dyn ChildStore>,
+    before: Stamp,
+    step: StepKey,
 }
 
 impl StepPort for Port {
@@ -57,6 +64,32 @@ impl StepPort for Port {
 
     fn time_left(&self) -> Option<Duration> {
         self.until.map(|until| minus(until, self.shift.now()).into())
+    }
+
+    fn children_create(
+        &self,
+        children: Children,
+    ) -> BoxFuture<'_, Result<ChildrenCreated, ChildrenError>> {
+        Box::pin(async move {
+            let request = || create_request(self.before, &self.step, children.clone());
+            let mut created = self.children.children_create(request()).await;
+            if created.as_ref().is_err_and(is_in_doubt) {
+                created = self.children.children_create(request()).await;
+            }
+            if created.is_ok() {
+                self.shift.claim.notify_one();
+            }
+            created
+        })
+    }
+
+    fn children_read(
+        &self,
+        from: u32,
+        limit: u32,
+    ) -> BoxFuture<'_, Result<ChildrenPage, StoreError>> {
+        let request = read_request(self.before, &self.step, from, limit);
+        Box::pin(async move { self.children.children_read(request).await })
     }
 }
 
@@ -92,6 +125,9 @@ impl<S: TxStore> Driver<S> {
             values: self.engine.settings.values.clone(),
             claim,
             resolver: self.resolver.clone(),
+            children: Arc::new(self.engine.kernel.store().clone()),
+            before: book.before,
+            step: call.step.clone(),
         };
         StepCx::new(StepData {
             run: book.held.run.id,
@@ -114,5 +150,6 @@ fn resumed(wake: Wake) -> Resumed {
     match wake {
         Wake::Signal(data) => Resumed::Signaled(data),
         Wake::Deadline => Resumed::DeadlinePassed,
+        Wake::Children => Resumed::ChildrenEnded,
     }
 }

@@ -6,6 +6,7 @@
 mod answers;
 mod book;
 mod call;
+mod children;
 mod commit;
 mod context;
 mod hooks;
@@ -124,6 +125,8 @@ impl<S: TxStore> Driver<S> {
             Command::Call(call) => self.call(book, call).await,
             Command::Transact(call) => self.transact(book, call).await,
             Command::Reconcile(call) => self.reconcile(book, call).await,
+            Command::Spawn(spawn) => self.spawn(book, spawn).await,
+            Command::Collect(collect) => self.collect(collect).await,
         }
     }
 
@@ -216,6 +219,8 @@ fn refused(input: Input, why: &str) -> Result<Input, Left> {
         | Input::Prepared { .. }
         | Input::Answer { .. }
         | Input::Reconciled { .. }
+        | Input::Spawned { .. }
+        | Input::Joined { .. }
         | Input::Row(_) => Err(Left::LetGo(format!("the store refused the commit: {why}"))),
     }
 }

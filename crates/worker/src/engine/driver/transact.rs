@@ -4,11 +4,12 @@ use surefoot_kernel_core::{
     Answer, BoxFuture, Call, Code, Commit, Fact, Input, Run, StoreError, Timestamp, TxStore,
     TxWork, Work, apply, decide,
 };
-use surefoot_language::{Action, Halt, Object, StepCx};
+use surefoot_language::{Action, Halt, Object, OnTx, StepCx};
 
 use super::answers::{Said, after_token, failed_for_now, of_error, panicked, source_of, timed_out};
 use super::book::Book;
 use super::call::kept;
+use super::children::StepChildren;
 use super::commit::{Trouble, Written, trouble, with_causes};
 use super::context::Heeds;
 use super::hooks::{Droppable, Heard};
@@ -78,9 +79,11 @@ impl<S: TxStore> Driver<S> {
         let guard = self.hold.begin_hook(true);
         let cx = self.context(book, call, &guard, Heeds::Cancel, call.timeout);
         let before = book.before;
-        let mut work = StepWork { driver: self, book, action, call, cx, guard, outcome: None };
+        let children = self.children_on(before, &call.step);
+        let mut work =
+            StepWork { driver: self, book, action, call, cx, children, guard, outcome: None };
         let answer = self.engine.kernel.store().run_transact(before, &mut work).await;
-        let outcome = work.outcome.take();
+        let (outcome, has_children) = (work.outcome.take(), work.children.any());
         drop(work);
         match (answer, outcome) {
             (Ok(Some(committed)), Some(Outcome::Decided(facts))) => {
@@ -88,6 +91,9 @@ impl<S: TxStore> Driver<S> {
                 let pending = all.len();
                 all.extend(facts);
                 let new = all.get(pending..).unwrap_or_default();
+                if has_children {
+                    self.engine.wake(false);
+                }
                 self.stored(book, committed, &all, new)?;
                 Ok(After::Next(Input::Advance))
             }
@@ -154,6 +160,7 @@ struct StepWork<'d, S: TxStore> {
     action: &'d Action<S::Tx>,
     call: &'d Call,
     cx: StepCx,
+    children: StepChildren<S::Tx>,
     guard: HookGuard,
     outcome: Option<Outcome>,
 }
@@ -196,7 +203,8 @@ impl<S: TxStore> StepWork<'_, S> {
             return Err(Outcome::Left(defect("only a transactional action gets a transaction")));
         };
         let (call, driver) = (self.call, self.driver);
-        let hook = async { object.run(&self.cx, tx, &call.config).await };
+        let on = OnTx { tx, children: &self.children };
+        let hook = async { object.run(&self.cx, on, &call.config).await };
         let heard = driver.listen(&self.guard, call.timeout, Droppable::Yes, hook).await;
         Ok(match heard.map_err(Outcome::Left)? {
             Heard::Back { value: Ok(output), .. } => Said::Answer(kept(self.action, output)),

@@ -1,0 +1,115 @@
+//! Children as their parent's step and people see them.
+
+use sqlx::{Row, SqliteConnection};
+
+use surefoot_kernel_core::{
+    ChildResult, ChildrenPage, ChildrenRequest, GroupRow, Phase, Run, RunId, RunState, StepKey,
+};
+
+use super::group;
+use super::settle::is_settled;
+use crate::error::Fault;
+use crate::run::load::read_result;
+use crate::run::row::read_run;
+use crate::sql;
+
+/// Bytes of results after which a page ends.
+const PAGE_BYTES: usize = 1024 * 1024;
+
+/// Results are read one by one, so that no more of them are in memory than a page has.
+pub(crate) async fn page(
+    conn: &mut SqliteConnection,
+    request: &ChildrenRequest,
+) -> Result<ChildrenPage, Fault> {
+    let limit = request.limit.clamp(1, 1_000);
+    let total = group(conn, request.parent, &request.step).await?.map_or(0, |group| group.total);
+    let rows = sqlx::query(sql::CHILD_READ)
+        .bind(request.parent.to_bytes().to_vec())
+        .bind(request.step.as_str())
+        .bind(request.from)
+        // One more than the limit says where the next page begins.
+        .bind(limit.saturating_add(1))
+        .fetch_all(&mut *conn)
+        .await?;
+    let mut page = ChildrenPage { children: Vec::new(), total, next: None };
+    let mut bytes = 0_usize;
+    for row in &rows {
+        let (head, mut run) = read_run(row)?;
+        let index = run.origin.parent.as_ref().map_or(0, |parent| parent.index);
+        let is_full = page.children.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
+        if is_full || bytes >= PAGE_BYTES {
+            page.next = Some(index);
+            break;
+        }
+        bytes = bytes.saturating_add(read_result(conn, head.no, &mut run).await?);
+        page.children.push(ChildResult::of(&run, index));
+    }
+    Ok(page)
+}
+
+/// The groups of a run, by step.
+pub(crate) async fn groups(
+    conn: &mut SqliteConnection,
+    parent: RunId,
+) -> Result<Vec<GroupRow>, Fault> {
+    let id = parent.to_bytes().to_vec();
+    let rows = sqlx::query(sql::CHILD_GROUPS).bind(id).fetch_all(&mut *conn).await?;
+    let mut groups = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let step = StepKey::from(row.try_get::<String, _>("step")?);
+        groups.push(GroupRow {
+            states: states(conn, parent, &step).await?,
+            step,
+            total: row.try_get("total")?,
+            live: row.try_get("live")?,
+            held: row.try_get("held")?,
+            parallel: row.try_get("parallel")?,
+        });
+    }
+    Ok(groups)
+}
+
+async fn states(
+    conn: &mut SqliteConnection,
+    parent: RunId,
+    step: &StepKey,
+) -> Result<Vec<(RunState, u32)>, Fault> {
+    let id = parent.to_bytes().to_vec();
+    let query = sqlx::query(sql::CHILD_STATES).bind(id).bind(step.as_str());
+    let rows = query.fetch_all(conn).await?;
+    let mut states: Vec<(RunState, u32)> = RunState::ALL.iter().map(|state| (*state, 0)).collect();
+    for row in &rows {
+        let name: &str = row.try_get("state")?;
+        if let Some((_, count)) = states.iter_mut().find(|(state, _)| state.as_str() == name) {
+            *count = row.try_get("count")?;
+        }
+    }
+    Ok(states)
+}
+
+/// The group of a child, and whether its parent has gone on with its result.
+pub(crate) async fn group_of(
+    conn: &mut SqliteConnection,
+    run: &Run,
+) -> Result<Option<(GroupRow, bool)>, Fault> {
+    let Some(of) = &run.origin.parent else { return Ok(None) };
+    let Some(group) = group(conn, of.run, &of.step).await? else { return Ok(None) };
+    let row = GroupRow {
+        step: of.step.clone(),
+        total: group.total,
+        live: group.live,
+        held: group.held,
+        parallel: group.parallel,
+        states: states(conn, of.run, &of.step).await?,
+    };
+    let is_taken = match &run.phase {
+        Phase::Failed { .. } => is_settled(conn, of.run, &of.step).await?,
+        Phase::Queued { .. }
+        | Phase::Running { .. }
+        | Phase::Waiting(_)
+        | Phase::NeedsAttention(_)
+        | Phase::Succeeded { .. }
+        | Phase::Canceled { .. } => false,
+    };
+    Ok(Some((row, is_taken)))
+}

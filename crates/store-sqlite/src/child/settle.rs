@@ -1,0 +1,169 @@
+//! What writes of runs mean to their families: part of the same transaction.
+
+use std::collections::BTreeMap;
+
+use sqlx::{Row, SqliteConnection};
+
+use surefoot_kernel_core::{
+    ChildMove, Commit, Phase, RowInput, Run, RunId, RunState, StepKey, StoreError, Timestamp, Wake,
+    decide_row, takes_results,
+};
+
+use super::{group, write_group};
+use crate::error::Fault;
+use crate::run::read::{run_by_id, runs_by_no};
+use crate::run::write::{Write, write_rows};
+use crate::sql::{self, pieces};
+
+/// Everything that writes mean to groups, held siblings, waiting parents, and own children.
+pub(crate) async fn settle(
+    conn: &mut SqliteConnection,
+    writes: &[&Write<'_>],
+    now: Timestamp,
+) -> Result<(), Fault> {
+    let mut moved: BTreeMap<(RunId, StepKey), (&Run, Vec<ChildMove>)> = BTreeMap::new();
+    for write in writes {
+        let (head, after) = (&write.head, &*write.after);
+        own_children(conn, write).await?;
+        if let Some((parent, child)) = ChildMove::of(head.state, head.held, after) {
+            let key = (parent.run, parent.step.clone());
+            moved.entry(key).or_insert_with(|| (after, Vec::new())).1.push(child);
+        }
+    }
+    own_cancels(conn, writes).await?;
+    for ((parent, step), (child, moves)) in moved {
+        group_moved(conn, (parent, &step), child, &moves, now).await?;
+    }
+    Ok(())
+}
+
+/// What a write of a parent means to its children.
+async fn own_children(conn: &mut SqliteConnection, write: &Write<'_>) -> Result<(), Fault> {
+    let (head, after) = (&write.head, &*write.after);
+    let id = || after.id.to_bytes().to_vec();
+    let resumed = head.resume_step.as_ref().filter(|_| head.by_children);
+    if let Some(step) = takes_results(resumed, after) {
+        sqlx::query(sql::CHILD_TAKE).bind(id()).bind(step.as_str()).execute(&mut *conn).await?;
+    }
+    if let Some(step) = awaited(after) {
+        let query = sqlx::query(sql::CHILD_AWAIT).bind(id()).bind(step.as_str());
+        query.bind(true).execute(&mut *conn).await?;
+    }
+    Ok(())
+}
+
+/// Cancel of these runs is requested: it is carried on to their children. Many at once, since a cancel that goes down a
+/// tree comes in batches.
+async fn own_cancels(conn: &mut SqliteConnection, writes: &[&Write<'_>]) -> Result<(), Fault> {
+    let canceled: Vec<RunId> =
+        writes.iter().filter(|write| write.asks_to_cancel()).map(|write| write.after.id).collect();
+    for piece in pieces(&canceled) {
+        let mut query = sqlx::query(sql::CHILD_CANCEL.text(piece.len()));
+        for run in piece {
+            query = query.bind(run.to_bytes().to_vec());
+        }
+        query.execute(&mut *conn).await?;
+    }
+    Ok(())
+}
+
+/// The step for whose children a run waits.
+fn awaited(run: &Run) -> Option<StepKey> {
+    match &run.phase {
+        Phase::Waiting(wait) => wait.on.as_ref()?.children_of(),
+        Phase::Queued { .. }
+        | Phase::Running { .. }
+        | Phase::NeedsAttention(_)
+        | Phase::Succeeded { .. }
+        | Phase::Failed { .. }
+        | Phase::Canceled { .. } => None,
+    }
+}
+
+async fn group_moved(
+    conn: &mut SqliteConnection,
+    (parent, step): (RunId, &StepKey),
+    child: &Run,
+    moves: &[ChildMove],
+    now: Timestamp,
+) -> Result<(), Fault> {
+    let Some(mut group) = group(conn, parent, step).await? else { return Ok(()) };
+    moves.iter().for_each(|child| group.moved(*child));
+    let released = group.release();
+    write_group(conn, &child.origin.app, (parent, step), &group).await?;
+    if released > 0 {
+        let_go(conn, (parent, step), released, now).await?;
+    }
+    if group.is_over() {
+        wake_parent(conn, (parent, step), now).await?;
+    }
+    Ok(())
+}
+
+async fn let_go(
+    conn: &mut SqliteConnection,
+    (parent, step): (RunId, &StepKey),
+    count: u32,
+    now: Timestamp,
+) -> Result<(), Fault> {
+    let rows = sqlx::query(sql::CHILD_HELD)
+        .bind(parent.to_bytes().to_vec())
+        .bind(step.as_str())
+        .bind(count)
+        .fetch_all(&mut *conn)
+        .await?;
+    let numbers = rows.iter().map(|row| row.try_get("no")).collect::<Result<Vec<i64>, _>>()?;
+    let mut decided = Vec::with_capacity(numbers.len());
+    for (head, run) in runs_by_no(conn, &numbers).await? {
+        if let Ok(facts) = decide_row(&run, RowInput::LetGo, now) {
+            decided.push((head, Commit::new(&run, &facts)));
+        }
+    }
+    let writes: Vec<Write<'_>> =
+        decided.iter().map(|(head, commit)| Write::decided(head.clone(), commit)).collect();
+    write_rows(conn, &writes, now).await
+}
+
+/// The last child has ended: a parent that waits for it goes on.
+async fn wake_parent(
+    conn: &mut SqliteConnection,
+    (parent, step): (RunId, &StepKey),
+    now: Timestamp,
+) -> Result<(), Fault> {
+    let Some((head, run)) = run_by_id(conn, parent).await? else { return Ok(()) };
+    if awaited(&run).as_ref() != Some(step) {
+        return Ok(());
+    }
+    let input = RowInput::Wake { wake: Wake::Children, at_once: false };
+    let Ok(facts) = decide_row(&run, input, now) else { return Ok(()) };
+    let commit = Commit::new(&run, &facts);
+    write_rows(conn, &[Write::decided(head, &commit)], now).await?;
+    let query = sqlx::query(sql::CHILD_AWAIT).bind(parent.to_bytes().to_vec()).bind(step.as_str());
+    query.bind(false).execute(conn).await?;
+    Ok(())
+}
+
+/// A child whose result its parent has taken is not tried again. Asked before anything is written.
+pub(crate) async fn check_revival(
+    conn: &mut SqliteConnection,
+    (before, was_held): (RunState, bool),
+    after: &Run,
+) -> Result<(), Fault> {
+    let moved = ChildMove::of(before, was_held, after);
+    let Some((of, ChildMove::Revived)) = moved else { return Ok(()) };
+    if is_settled(conn, of.run, &of.step).await? {
+        return Err(Fault(StoreError::ParentMovedOn { parent: of.run }));
+    }
+    Ok(())
+}
+
+/// Whether the parent has gone on with the results of a step's children.
+pub(crate) async fn is_settled(
+    conn: &mut SqliteConnection,
+    parent: RunId,
+    step: &StepKey,
+) -> Result<bool, Fault> {
+    let Some(group) = group(conn, parent, step).await? else { return Ok(false) };
+    let parent = run_by_id(conn, parent).await?;
+    Ok(parent.is_some_and(|(_, parent)| !group.may_revive(&parent, step)))
+}

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{CancelRequest, Dependency, EffectState, Failure, Lease, StepKey, Timestamp, Wake};
+use crate::{
+    CancelRequest, Dependency, EffectState, Failure, Lease, StepCharge, StepKey, Timestamp, Wake,
+};
 
 /// One thing that happened to a run.
 ///
@@ -25,6 +27,8 @@ pub enum Fact {
         /// What it chose.
         taken: Taken,
     },
+    /// A step charges the budget of its root run, once.
+    Charged(StepCharge),
     /// An ambiguous call is about to be made.
     CallMarked {
         /// The step.
@@ -241,6 +245,7 @@ impl Fact {
         match self {
             Self::InputsComputed { .. }
             | Self::BranchTaken { .. }
+            | Self::Charged(_)
             | Self::CallMarked { .. }
             | Self::OutcomeUnknown { .. }
             | Self::NothingHappened { .. }

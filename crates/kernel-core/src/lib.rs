@@ -6,6 +6,7 @@
 //! repeated and never silently dropped.**
 
 mod apply;
+mod budget;
 mod cancel;
 pub mod canonical;
 mod code;
@@ -26,6 +27,9 @@ mod run;
 mod time;
 
 pub use apply::apply;
+pub use budget::{
+    AMOUNT_MAX, Amount, Amounts, Budget, BudgetLine, Counter, Exceeded, NotAnAmount, StepCharge,
+};
 pub use cancel::{Cancel, CancelSource};
 pub use code::Code;
 pub use decide::{
@@ -51,10 +55,10 @@ pub use ports::{
     Activate, Activation, AppHealth, Audit, AuditRow, BoxFuture, ClaimRequest, Clock, Commit,
     Committed, Dispatched, Eager, EffectRow, Emission, Emit, EmitError, EventFilter, EventRow,
     EventStatus, EventStore, Fence, FenceError, Ids, JournalEntry, JournalText, LoadRequest,
-    OperatorStore, Page, PlanStore, Publish, PublishError, Published, Recovered, RenewRequest,
-    Renewed, RunDetail, RunFilter, RunRow, RunStore, Scan, SendSignal, SessionReport, SessionRow,
-    SignalError, SignalRow, SignalSent, Source, StoreError, Stored, StoredVersion, TakeOverRequest,
-    Trace, TxStore, TxWork, ValueResolver, WakeBus, Work, WorkflowRow,
+    Locked, OperatorStore, Page, PlanStore, Publish, PublishError, Published, Recovered,
+    RenewRequest, Renewed, RunDetail, RunFilter, RunRow, RunStore, Scan, SendSignal, SessionReport,
+    SessionRow, SignalError, SignalRow, SignalSent, Source, StoreError, Stored, StoredVersion,
+    TakeOverRequest, Trace, TxStore, TxWork, ValueResolver, WakeBus, Work, WorkflowRow,
 };
 pub use run::{
     Attention, CancelRequest, Failure, Fenced, Lease, Mode, OpenEffect, Origin, Parent, Phase,

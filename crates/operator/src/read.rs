@@ -42,6 +42,7 @@ impl Reading {
             journal,
             unreadable: self.unreadable.as_deref(),
             sessions: &self.sessions,
+            budget: &self.detail.budget,
             is_signaled: self.is_signaled,
             now: self.detail.now,
         }
@@ -84,7 +85,7 @@ impl Operator {
             result,
             result_message,
             event: event_summary(detail),
-            budget: Vec::new(),
+            budget: detail.budget.lines(),
             steps: steps.into_iter().map(Into::into).collect(),
             steps_omitted,
             children,

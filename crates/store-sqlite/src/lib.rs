@@ -19,6 +19,7 @@
 //! # }
 //! ```
 
+mod budget;
 mod clock;
 mod error;
 mod event;

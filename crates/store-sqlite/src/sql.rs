@@ -82,6 +82,9 @@ statements! {
     EVENT_DELIVERIES = "event/deliveries",
     EVENT_DISPATCHED = "event/dispatched",
     EVENT_DISPATCH_FAILED = "event/dispatch_failed",
+    BUDGET_OPEN = "budget/open",
+    BUDGET_READ = "budget/read",
+    BUDGET_WRITE = "budget/write",
     SIGNAL_INSERT = "signal/insert",
     SIGNAL_BY_KEY = "signal/by_key",
     SIGNAL_MORE = "signal/more",
@@ -128,8 +131,8 @@ row_statements! {
     RUN_HEADS = "run/heads", "?",
     RUN_BY_NO = "run/by_no", "?",
     RUN_RENEW = "run/renew", "?",
-    RUN_STEP = "run/step", "(?, ?, ?, ?, ?, ?, ?, ?)",
-    RUN_MOVE = "run/move", "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    RUN_STEP = "run/step", "(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    RUN_MOVE = "run/move", "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     JOURNAL_APPEND = "run/journal_append", "(?, ?, ?, ?, ?, ?)",
 }
 

@@ -8,11 +8,11 @@ use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
     Activate, App, AppHealth, AuditRow, BoxFuture, ClaimRequest, Commit, Committed, Dispatched,
     EffectRow, Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Fence, FenceError,
-    LoadRequest, OperatorStore, Page, PlanStore, Publish, PublishError, Published, Recovered,
-    RenewRequest, Renewed, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan, Scope,
-    SendSignal, SessionReport, SessionRow, SignalError, SignalRow, SignalSent, Stamp, StoreError,
-    Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, Work,
-    WorkflowKey, WorkflowRow,
+    LoadRequest, Locked, OperatorStore, Page, PlanStore, Publish, PublishError, Published,
+    Recovered, RenewRequest, Renewed, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan,
+    Scope, SendSignal, SessionReport, SessionRow, SignalError, SignalRow, SignalSent, Stamp,
+    StoreError, Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId,
+    Work, WorkflowKey, WorkflowRow,
 };
 
 use crate::fault::{FaultPlan, Method};
@@ -254,9 +254,9 @@ struct FaultyWork<'w, Tx> {
 
 #[deny(clippy::missing_trait_methods)]
 impl<Tx: Send> TxWork<Tx> for FaultyWork<'_, Tx> {
-    fn work<'a>(&'a mut self, tx: &'a mut Tx, run: Run, now: Timestamp) -> BoxFuture<'a, Work> {
+    fn work<'a>(&'a mut self, tx: &'a mut Tx, locked: Locked) -> BoxFuture<'a, Work> {
         Box::pin(async move {
-            let work = self.inner.work(tx, run, now).await;
+            let work = self.inner.work(tx, locked).await;
             let nothing = std::future::ready(Ok::<_, StoreError>(()));
             match self.plan.through(Method::TransactCommit, nothing).await {
                 Ok(()) => work,

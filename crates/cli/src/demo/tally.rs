@@ -88,6 +88,7 @@ impl Journal {
                 | Fact::NothingHappened { step, .. } => self.settle(run, step, Said::Not),
                 Fact::InputsComputed { .. }
                 | Fact::BranchTaken { .. }
+                | Fact::Charged(_)
                 | Fact::OutcomeUnknown { .. }
                 | Fact::OutputRefused { .. }
                 | Fact::StepFailed { effect: None, .. }

@@ -1,5 +1,7 @@
 //! What an action's answer means, by its class.
 
+use serde_json::Value;
+
 use super::advance::{attention, call, completed, policy_of};
 use super::backoff::retry_delay;
 use super::{
@@ -8,8 +10,8 @@ use super::{
 };
 use crate::plan::{ActionPolicy, Plan, StepKind};
 use crate::{
-    Code, EffectClass, EffectState, End, Fact, Failure, Next, Phase, ReleaseReason, SaidBy,
-    StepKey, Timestamp, Todo,
+    Amounts, Code, EffectClass, EffectState, End, Fact, Failure, Next, Phase, ReleaseReason,
+    SaidBy, StepCharge, StepKey, Timestamp, Todo,
 };
 
 /// All that comes before the call is done.
@@ -26,19 +28,29 @@ pub(super) fn prepared(
     }
     match result {
         Prepared::Stopped(answer) => Ok(without_effect(held, policy, step, answer, now)),
-        Prepared::Ready if held.run.cancel.is_some() => {
+        Prepared::Ready { .. } if held.run.cancel.is_some() => {
             Ok(super::advance::end(held, End::Canceled, now))
         }
-        Prepared::Ready => Ok(make_call(held, plan, step, action, policy.class, now)),
+        Prepared::Ready { cost } => {
+            let facts = charge(held, step, cost).into_iter().collect();
+            Ok(make_call(held, plan, (step, action), policy.class, facts, now))
+        }
     }
 }
 
+/// What a step pays, unless it costs nothing or has paid already.
+fn charge(held: &Held, step: &StepKey, amounts: Amounts) -> Option<Fact> {
+    let is_due = !amounts.is_nothing() && !held.run.has_paid(step);
+    is_due.then(|| Fact::Charged(StepCharge { step: step.clone(), amounts }))
+}
+
+/// Charge and mark are one commit, durable before the call.
 fn make_call(
     held: &Held,
     plan: &Plan,
-    step: &StepKey,
-    action: &str,
+    (step, action): (&StepKey, &str),
     class: EffectClass,
+    mut facts: Vec<Fact>,
     now: Timestamp,
 ) -> Decision {
     let Ok(Next::Step { node, .. }) = held.cursor.next(plan) else {
@@ -50,12 +62,32 @@ fn make_call(
     match call(held, plan, step, action, config) {
         Ok(mut call) => {
             call.timeout = *timeout;
-            let mark = Fact::CallMarked { step: step.clone(), action: action.to_owned(), at: now };
-            let facts = if class.is_marked_before_call() { vec![mark] } else { Vec::new() };
+            if class.is_marked_before_call() {
+                let action = action.to_owned();
+                facts.push(Fact::CallMarked { step: step.clone(), action, at: now });
+            }
             Decision::command(held, facts, Command::Call(call), Durability::Before)
         }
         Err(failure) => super::advance::fail(held, step, failure, now),
     }
+}
+
+/// A transactional action has done its work: charge and outcome are written in the transaction of the work.
+pub(super) fn worked(
+    held: &Held,
+    plan: &Plan,
+    step: &StepKey,
+    cost: Amounts,
+    output: Value,
+    now: Timestamp,
+) -> Result<Decision, Rejection> {
+    let (_, policy) = open_action(held, plan, step)?;
+    if policy.class != EffectClass::Transactional {
+        return Err(wrong_state(&held.run, "only a transactional step works in a transaction"));
+    }
+    let mut facts: Vec<Fact> = charge(held, step, cost).into_iter().collect();
+    facts.push(completed(step, output, SaidBy::Action));
+    Ok(then_cancel(held, facts, Durability::Now, now))
 }
 
 /// The action came back.

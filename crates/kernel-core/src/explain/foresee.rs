@@ -54,6 +54,7 @@ fn stop_of(fact: &Fact) -> Option<Foreseen> {
         Fact::Ended { .. } | Fact::Parked { .. } => Some(Foreseen::Stops(None)),
         Fact::InputsComputed { .. }
         | Fact::BranchTaken { .. }
+        | Fact::Charged(_)
         | Fact::CallMarked { .. }
         | Fact::OutcomeUnknown { .. }
         | Fact::NothingHappened { .. }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    Code, EffectState, End, Fact, Failure, JournalEntry, Run, SaidBy, StepKey, Taken, Timestamp,
+    Code, EffectState, End, Fact, Failure, JournalEntry, Run, SaidBy, StepCharge, StepKey, Taken,
+    Timestamp,
 };
 
 /// The journal, by step.
@@ -100,7 +101,9 @@ impl<'j> History<'j> {
                 let recorded = self.step(step, at);
                 (recorded.failed, recorded.failed_by) = (Some(error), Some(*by));
             }
-            Fact::DeadlineSet { step, .. } | Fact::ReconcileAsked { step } => {
+            Fact::Charged(StepCharge { step, .. })
+            | Fact::DeadlineSet { step, .. }
+            | Fact::ReconcileAsked { step } => {
                 self.step(step, at);
                 self.is_touched_since = true;
             }
@@ -161,7 +164,8 @@ impl<'j> History<'j> {
                 }
                 return;
             }
-            Fact::CallMarked { .. }
+            Fact::Charged(_)
+            | Fact::CallMarked { .. }
             | Fact::OutcomeUnknown { .. }
             | Fact::NothingHappened { .. }
             | Fact::OutputRefused { .. }

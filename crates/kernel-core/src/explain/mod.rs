@@ -17,8 +17,8 @@ use serde::Serialize;
 
 use crate::plan::{Footprint, Plan};
 use crate::{
-    Code, Cursor, EffectClass, EffectKey, Failure, Invocation, JournalEntry, Micros, Next, Run,
-    RunId, RunState, SessionRow, StepKey, Timestamp,
+    Budget, BudgetLine, Code, Cursor, EffectClass, EffectKey, Failure, Invocation, JournalEntry,
+    Micros, Next, Run, RunId, RunState, SessionRow, StepKey, Timestamp,
 };
 
 pub use effects::{EffectNote, EffectNotes, Repeat};
@@ -48,6 +48,8 @@ pub struct ExplainInput<'a> {
     pub unreadable: Option<&'a str>,
     /// The worker sessions of the app, live or not.
     pub sessions: &'a [SessionRow],
+    /// The counters of its root run.
+    pub budget: &'a Budget,
     /// Whether the signal that the run waits for is recorded already, if somebody looked.
     pub is_signaled: Option<bool>,
     /// The store's time.
@@ -77,6 +79,9 @@ pub struct Explanation {
     pub steps_omitted: u64,
     /// What happened outside the journal.
     pub effects: EffectNotes,
+    /// The effect budget of its tree of runs, by dimension.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub budget: Vec<BudgetLine>,
     /// What a worker that takes the run would do again.
     pub would_repeat: Vec<Repeat>,
     /// What a person may do now.
@@ -251,6 +256,7 @@ pub fn explain(input: &ExplainInput<'_>) -> Explanation {
         read_at: input.now,
         headline: moving::headline(&known),
         why_not_moving,
+        budget: input.budget.lines(),
         would_repeat: effects::would_repeat(&known),
         legal_actions: legal::legal_actions(&known),
         steps: walked.steps,

@@ -7,7 +7,7 @@ use super::env::Env;
 use super::position::{Frame, Inside, key_of, list_at};
 use crate::expr::{EvalError, Names, Template};
 use crate::plan::{Plan, Step, StepKind};
-use crate::{Code, Fact, Failure, Invocation, Run, StepKey, Taken};
+use crate::{Code, Fact, Failure, Invocation, Run, StepCharge, StepKey, Taken};
 
 /// The journal and the plan do not fit: malformed, incomplete, or of another plan. Never guessed around.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -167,7 +167,8 @@ impl Cursor {
                 }
                 self.complete(plan, output.clone())
             }
-            Fact::CallMarked { step, .. }
+            Fact::Charged(StepCharge { step, .. })
+            | Fact::CallMarked { step, .. }
             | Fact::OutcomeUnknown { step, .. }
             | Fact::NothingHappened { step, .. }
             | Fact::OutputRefused { step, .. }

@@ -1,6 +1,6 @@
 //! Semantic errors: what a caller must do next, not what a driver said.
 
-use crate::{Code, RunId};
+use crate::{Code, Exceeded, NotAnAmount, RunId};
 
 /// The error below a store's error.
 pub type Source = Box<dyn std::error::Error + Send + Sync>;
@@ -18,6 +18,9 @@ pub enum StoreError {
     /// Cancel was requested.
     #[error("cancel was requested")]
     Canceled,
+    /// The charge would pass a cap of the root run's budget: nothing of this write was written.
+    #[error("the charge was refused and nothing was written: {0}")]
+    BudgetExceeded(Exceeded),
     /// A fence is held on the run right now.
     #[error("the run is held by a fence of its own action until that transaction ends")]
     FenceHeld,
@@ -160,6 +163,9 @@ pub enum PublishError {
         /// What it has.
         got: usize,
     },
+    /// A cap is no amount.
+    #[error("the budget cannot be set: {0}")]
+    Budget(#[from] NotAnAmount),
     /// No such version or workflow.
     #[error("there is no {what}")]
     NotFound {

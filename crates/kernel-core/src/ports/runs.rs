@@ -29,10 +29,11 @@ pub trait RunStore: Send + Sync {
     ///
     /// A commit that parks on a signal which exists already wakes the run in the same transaction
     /// ([`RowInput::Wake`](crate::RowInput::Wake) with `at_once`). A run that stays running keeps the lease that the
-    /// row has, since a renewal may have moved it after the run was read.
+    /// row has, since a renewal may have moved it after the run was read. Its charge goes to the counters of its root
+    /// run ([`Budget::charge`](crate::Budget::charge)), which raises no revision.
     ///
     /// # Errors
-    /// `LeaseLost`, `Conflict`: nothing was written. `UnknownOutcome`: take the run over before anything.
+    /// `LeaseLost`, `Conflict`, `BudgetExceeded`: nothing was written, and other commits are not touched. `UnknownOutcome`: take the run over before anything.
     async fn run_commit(&self, commit: Commit) -> Result<Committed, StoreError>;
 
     /// Raises a run's generation, whatever its state, so that a commit in doubt is final: done or fenced out. A run

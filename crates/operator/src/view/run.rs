@@ -3,8 +3,9 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 use surefoot_kernel_core::{
-    App, EffectClass, EffectKey, EffectState, EventId, EventRow, Invocation, Mode, Phase, Run,
-    RunDetail, RunId, RunRow, RunState, Scope, Shown, ShownError, StepKey, StepState, WorkflowKey,
+    App, BudgetLine, EffectClass, EffectKey, EffectState, EventId, EventRow, Invocation, Mode,
+    Phase, Run, RunDetail, RunId, RunRow, RunState, Scope, Shown, ShownError, StepKey, StepState,
+    WorkflowKey,
 };
 
 use super::At;
@@ -102,8 +103,8 @@ pub struct ShowView {
     pub result_message: Option<String>,
     /// What started it.
     pub event: Option<EventSummary>,
-    /// Per dimension of its effect budget: used and limit. Empty where the publication sets none.
-    pub budget: Vec<Value>,
+    /// Per dimension of its effect budget: used and limit, counted over its whole tree of runs.
+    pub budget: Vec<BudgetLine>,
     /// The steps that it has come to, in order.
     pub steps: Vec<StepView>,
     /// Steps that are left out, since there are too many.

@@ -9,6 +9,7 @@ use surefoot_kernel_core::{
 
 use super::events::event_by_id;
 use super::page::{Place, apps_of, page, read_cursor, rows_to_read};
+use crate::budget;
 use crate::error::Fault;
 use crate::plan::list::{read_count, version};
 use crate::run::load::{invocation, journal, whole_run};
@@ -109,6 +110,7 @@ pub(crate) async fn detail(
     let Some((no, run)) = whole_run(conn, whole).await? else { return Ok(None) };
     let journal = journal(conn, no, &run, 0).await?;
     let invocation = invocation(conn, no, &run).await?;
+    let budget = budget::read(conn, run.origin.root).await?;
     let version = version(conn, run.origin.version).await?;
     let event = match run.origin.event {
         Some(event) => event_by_id(conn, event).await?,
@@ -116,7 +118,7 @@ pub(crate) async fn detail(
     };
     let (version_revision, plan) =
         version.map(|version| (version.revision, version.plan)).unwrap_or_default();
-    Ok(Some(RunDetail { run, version_revision, invocation, journal, plan, event, now }))
+    Ok(Some(RunDetail { run, version_revision, invocation, budget, journal, plan, event, now }))
 }
 
 /// What nobody can explain yet and what lacks its output, oldest first; then what was given up.

@@ -11,6 +11,7 @@ use surefoot_kernel_core::{
 use super::read::heads;
 use super::wake::signal_for;
 use super::write::{Write, write_all};
+use crate::budget::Charges;
 use crate::error::Fault;
 
 /// Commits of different runs, each with an answer of its own: an error costs all of them, a verdict only one.
@@ -23,6 +24,7 @@ pub(crate) async fn commit_group(
     let mut heads = heads(conn, &ids).await?;
     let mut verdicts = Vec::with_capacity(commits.len());
     let mut writes = Vec::with_capacity(commits.len());
+    let mut charges = Charges::default();
     for commit in commits {
         let head = match heads.remove(&commit.before.run) {
             // A run that was deleted has no holder any more.
@@ -37,10 +39,13 @@ pub(crate) async fn commit_group(
             Ok(head) => {
                 let mut write = Write::of(head, commit);
                 match wake_at_once(conn, &mut write, now).await {
-                    Ok(()) => {
-                        writes.push(write);
-                        verdicts.push(None);
-                    }
+                    Ok(()) => match charges.take(conn, commit).await? {
+                        Ok(()) => {
+                            writes.push(write);
+                            verdicts.push(None);
+                        }
+                        Err(exceeded) => verdicts.push(Some(exceeded)),
+                    },
                     Err(Fault(error @ StoreError::Corrupt { .. })) => verdicts.push(Some(error)),
                     Err(fault) => return Err(fault),
                 }
@@ -48,6 +53,7 @@ pub(crate) async fn commit_group(
             Err(error) => verdicts.push(Some(error)),
         }
     }
+    charges.write(conn).await?;
     write_all(conn, &writes, now).await?;
     let mut written = writes.into_iter().map(|write| committed(write.after.into_owned(), now));
     let lost = || StoreError::Conflict;

@@ -7,6 +7,7 @@ use surefoot_kernel_core::{Run, actor_of};
 
 use super::row::json_opt;
 use super::write::bind_state;
+use crate::budget;
 use crate::error::Fault;
 use crate::sql;
 
@@ -43,6 +44,7 @@ pub(crate) async fn insert(
         .bind(origin.created_at.micros());
     let row = bind_state(query, run, None, None)?.fetch_one(&mut *conn).await?;
     let no: i64 = row.try_get("no")?;
+    budget::open(conn, run).await?;
     let actor = actor_of(with.authorization);
     sqlx::query(sql::RUN_PAYLOAD_WRITE)
         .bind(no)

@@ -18,7 +18,7 @@ use async_trait::async_trait;
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
     Activate, App, AppHealth, AuditRow, ClaimRequest, Commit, Committed, Dispatched, EffectRow,
-    Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Fence, LoadRequest,
+    Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Fence, LoadRequest, Locked,
     OperatorStore, Page, PlanStore, Publish, PublishError, Published, Recovered, RenewRequest,
     Renewed, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan, Scope, SendSignal,
     SessionReport, SessionRow, SignalError, SignalRow, SignalSent, Stamp, StoreError, Stored,
@@ -263,7 +263,9 @@ impl TxStore for MemoryStore {
         let run = open.tx.state.runs.get(&before.run).map(|entry| entry.run.clone());
         let run = run.ok_or(StoreError::LeaseLost)?;
         before.check(&run)?;
-        match work.work(&mut open.tx, run, self.clock.now()).await {
+        let budget = open.tx.state.budget_of(&run);
+        let locked = Locked { run, budget, now: self.clock.now() };
+        match work.work(&mut open.tx, locked).await {
             Work::Rollback => Ok(None),
             Work::Commit(commit) => {
                 let committed = open.tx.state.commit(&commit, self.clock.now())?;

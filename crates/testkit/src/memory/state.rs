@@ -6,15 +6,17 @@ use std::sync::Arc;
 use serde_json::Value;
 use surefoot_kernel_core::payload::Payload;
 use surefoot_kernel_core::{
-    Activation, App, AuditRow, Commit, Committed, Dependency, EventId, EventStatus, Invocation,
-    Phase, Receipt, Rejection, RowInput, Run, RunId, Scope, SessionId, SessionReport, StoreError,
-    StoredVersion, Timestamp, VersionId, Wait, Wake, WorkflowKey, apply, decide_row,
+    Activation, App, AuditRow, Budget, Commit, Committed, Dependency, EventId, EventStatus,
+    Invocation, Phase, Receipt, Rejection, RowInput, Run, RunId, Scope, SessionId, SessionReport,
+    StoreError, StoredVersion, Timestamp, VersionId, Wait, Wake, WorkflowKey, apply, decide_row,
 };
 
 /// All tables. A transaction works on a copy of them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct State {
     pub(super) runs: BTreeMap<RunId, RunEntry>,
+    /// Counters of root runs.
+    pub(super) budgets: BTreeMap<RunId, Budget>,
     pub(super) events: BTreeMap<EventId, EventEntry>,
     pub(super) dedupe: BTreeMap<DedupeKey, EventId>,
     pub(super) versions: BTreeMap<VersionId, VersionEntry>,
@@ -157,6 +159,10 @@ impl State {
         let run = commit.before.run;
         let entry = self.runs.get(&run).ok_or(StoreError::LeaseLost)?;
         commit.before.check(&entry.run)?;
+        if let Some(charge) = &commit.charge {
+            let budget = self.budgets.entry(entry.run.origin.root).or_default();
+            budget.charge(charge).map_err(StoreError::BudgetExceeded)?;
+        }
         let mut commit = commit.clone();
         // A renewal since the run was read is not a write of the run: the commit must not undo it.
         if let (Phase::Running { lease: stored, .. }, Phase::Running { lease, .. }) =

@@ -12,15 +12,15 @@ use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
     Activate, App, AppHealth, AuditRow, BoxFuture, ClaimRequest, Commit, Committed, Dispatched,
     EffectRow, Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Fence, FenceError,
-    LoadRequest, Micros, OperatorStore, Page, PlanStore, Publish, PublishError, Published, Receipt,
-    Recovered, RenewRequest, Renewed, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan,
-    Scope, SendSignal, SessionReport, SessionRow, SignalError, SignalRow, SignalSent, Stamp,
+    LoadRequest, Locked, Micros, OperatorStore, Page, PlanStore, Publish, PublishError, Published,
+    Receipt, Recovered, RenewRequest, Renewed, Run, RunDetail, RunFilter, RunId, RunRow, RunStore,
+    Scan, Scope, SendSignal, SessionReport, SessionRow, SignalError, SignalRow, SignalSent, Stamp,
     StoreError, Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId,
     Work, WorkflowKey, WorkflowRow,
 };
 use surefoot_testkit::suite::{
-    StoreFactory, Tamper, Tampered, World, dispatch, events, fence, fidelity, journal, leases,
-    operator, recovery, runs, signals, transactions, waits,
+    StoreFactory, Tamper, Tampered, World, budgets, dispatch, events, fence, fidelity, journal,
+    leases, operator, recovery, runs, signals, transactions, waits,
 };
 use surefoot_testkit::{MemoryFactory, MemoryStore, MemoryTx, OpenMemoryTx};
 
@@ -60,6 +60,8 @@ pub(crate) enum Flaw {
     IgnoresLimits,
     /// Leaves out audit rows.
     AuditsNobody,
+    /// Charges nothing, and records that it did.
+    ChargesNothing,
     /// Says that the mark of an ambiguous call is durable, and writes it with the next commit.
     DelaysMarks,
 }
@@ -115,6 +117,9 @@ impl RunStore for Wrong {
         }
         if self.has(Flaw::LosesFacts) {
             commit.journal = None;
+        }
+        if self.has(Flaw::ChargesNothing) {
+            commit.charge = None;
         }
         if self.has(Flaw::AuditsNobody) {
             commit.audit = None;
@@ -319,8 +324,10 @@ impl TxStore for Wrong {
         }
         let load = LoadRequest { run: before.run, after: None };
         let stored = self.inner.run_load(load).await?.ok_or(StoreError::LeaseLost)?;
+        let detail = self.inner.run_detail(before.run).await?.ok_or(StoreError::LeaseLost)?;
+        let locked = Locked { run: stored.run, budget: detail.budget, now: stored.now };
         let mut open = self.inner.begin().await?;
-        match work.work(&mut open, stored.run, stored.now).await {
+        match work.work(&mut open, locked).await {
             Work::Rollback if self.has(Flaw::NeverRollsBack) => {
                 self.inner.commit(open).await?;
                 Ok(None)
@@ -394,7 +401,7 @@ impl<const FLAW: u8> StoreFactory for WrongFactory<FLAW> {
     }
 }
 
-pub(crate) const FLAWS: [Flaw; 18] = [
+pub(crate) const FLAWS: [Flaw; 19] = [
     Flaw::None,
     Flaw::CommitsBlindly,
     Flaw::RenewsInWordsOnly,
@@ -413,6 +420,7 @@ pub(crate) const FLAWS: [Flaw; 18] = [
     Flaw::IgnoresLimits,
     Flaw::AuditsNobody,
     Flaw::DelaysMarks,
+    Flaw::ChargesNothing,
 ];
 
 /// Whether a rule holds for a store with a flaw.
@@ -493,6 +501,11 @@ bites! {
         dispatch::a_pass_keeps_its_limit_and_says_that_there_is_more;
     AuditsNobody = 16:
         operator::each_verb_is_audited_with_its_write;
+    ChargesNothing = 18:
+        budgets::charges_go_up_to_the_cap_and_a_refused_one_writes_nothing,
+        budgets::a_cap_of_nothing_lets_no_call_be_marked,
+        budgets::a_step_pays_once_whoever_goes_on_with_it,
+        budgets::a_tree_of_runs_charges_the_counters_of_its_root;
 }
 
 /// A rule that a flaw does not concern still holds: the flaws are as small as they say.

@@ -59,6 +59,7 @@ pub(crate) struct Actions {
     pay: Arc<Pay>,
     find: Arc<Find>,
     may: Arc<May>,
+    cost: Arc<dyn Fn() -> Cost + Send + Sync>,
 }
 
 impl Default for Actions {
@@ -72,6 +73,7 @@ impl Default for Actions {
             pay: Arc::new(|_, config| Box::pin(async { Ok(config) })),
             find: Arc::new(|_, _| Box::pin(async { Ok(Reconciled::NotFound) })),
             may: Arc::new(|_, _| Box::pin(async { Ok(Access::Allowed) })),
+            cost: Arc::new(Cost::none),
         }
     }
 }
@@ -140,6 +142,12 @@ impl Actions {
         F: Future<Output = ActionResult<Access>> + Send + 'static,
     {
         self.may = Arc::new(move |action, cx| Box::pin(f(action, cx)));
+        self
+    }
+
+    /// What each call of a non-pure action costs.
+    pub(crate) fn cost(mut self, f: impl Fn() -> Cost + Send + Sync + 'static) -> Self {
+        self.cost = Arc::new(f);
         self
     }
 
@@ -214,6 +222,10 @@ impl Transactional<MemoryTx> for BookAction {
     async fn authorize(&self, cx: &StepCx, _: &Config) -> ActionResult<Access> {
         self.0.authorize("book", cx).await
     }
+    fn cost(&self, _: &Config) -> Cost {
+        self.0.log.add("book.cost");
+        (self.0.cost)()
+    }
     fn retry(&self) -> surefoot_kernel_core::plan::RetryPolicy {
         self.0.retry.clone()
     }
@@ -234,6 +246,10 @@ impl Idempotent<On<MemoryTx>> for MailAction {
     }
     async fn authorize(&self, cx: &StepCx, _: &Config) -> ActionResult<Access> {
         self.0.authorize("mail", cx).await
+    }
+    fn cost(&self, _: &Config) -> Cost {
+        self.0.log.add("mail.cost");
+        (self.0.cost)()
     }
     fn retry(&self) -> surefoot_kernel_core::plan::RetryPolicy {
         self.0.retry.clone()
@@ -260,6 +276,10 @@ impl Ambiguous for PayAction {
     }
     async fn authorize(&self, cx: &StepCx, _: &Config) -> ActionResult<Access> {
         self.0.authorize("pay", cx).await
+    }
+    fn cost(&self, _: &Config) -> Cost {
+        self.0.log.add("pay.cost");
+        (self.0.cost)()
     }
     fn retry(&self) -> surefoot_kernel_core::plan::RetryPolicy {
         self.0.retry.clone()

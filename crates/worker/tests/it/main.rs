@@ -12,6 +12,7 @@ mod plans;
 mod store;
 mod world;
 
+mod budgets;
 mod cancel;
 mod claims;
 mod classes;

@@ -142,6 +142,7 @@ impl Story {
             journal: &self.journal,
             unreadable: None,
             sessions: &self.sessions,
+            budget: &crate::Budget::default(),
             is_signaled: None,
             now: self.now,
         })
@@ -252,7 +253,10 @@ impl Story {
     }
 
     pub(super) fn prepared(&mut self, key: &str) -> Option<Command> {
-        self.input(Input::Prepared { step: key.into(), result: Prepared::Ready })
+        self.input(Input::Prepared {
+            step: key.into(),
+            result: Prepared::Ready { cost: crate::Amounts::default() },
+        })
     }
 
     pub(super) fn answer(&mut self, key: &str, answer: Answer) {

@@ -155,6 +155,10 @@ impl<S: TxStore> Driver<S> {
                         input = after_takeover(book, input);
                         continue;
                     }
+                    Written::OverBudget(exceeded) => {
+                        input = input.over_budget(&exceeded).ok_or_else(|| defect(exceeded))?;
+                        continue;
+                    }
                     Written::Refused(why) => {
                         input = refused(input, &why)?;
                         continue;
@@ -195,7 +199,7 @@ fn rejected<Tx>(
 /// The commit in doubt is final now. One case needs more than to decide again: the mark of a call that was never
 /// made landed, and only this driver could have made the call.
 fn after_takeover<Tx>(book: &Book<Tx>, input: Input) -> Input {
-    if let Input::Prepared { step, result: Prepared::Ready } = &input
+    if let Input::Prepared { step, result: Prepared::Ready { .. } } = &input
         && book.has_open_mark(step)
     {
         return Input::Answer { step: step.clone(), answer: Answer::NotCalled };
@@ -214,6 +218,7 @@ fn refused(input: Input, why: &str) -> Result<Input, Left> {
         }
         Input::Advance
         | Input::Prepared { .. }
+        | Input::Worked { .. }
         | Input::Answer { .. }
         | Input::Reconciled { .. }
         | Input::Row(_) => Err(Left::LetGo(format!("the store refused the commit: {why}"))),

@@ -19,7 +19,9 @@ pub fn apply(mut run: Run, fact: &Fact) -> Run {
         run.seq += 1;
     }
     match fact {
-        Fact::InputsComputed { .. } | Fact::BranchTaken { .. } => progressed(run),
+        Fact::InputsComputed { .. } | Fact::BranchTaken { .. } | Fact::StepPlanned { .. } => {
+            progressed(run)
+        }
         Fact::Charged(charge) => {
             run.charged = Some(charge.clone());
             run

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    CancelRequest, Dependency, EffectState, Failure, Lease, StepCharge, StepKey, Timestamp, Wake,
+    CancelRequest, Dependency, EffectState, Failure, Finding, Lease, StepCharge, StepKey,
+    Timestamp, Wake,
 };
 
 /// One thing that happened to a run.
@@ -88,6 +89,13 @@ pub enum Fact {
         effect: Option<EffectState>,
         /// Whose word that is.
         by: SaidBy,
+    },
+    /// A dry run looked at a step, without doing anything.
+    StepPlanned {
+        /// The step.
+        step: StepKey,
+        /// What it found.
+        finding: Finding,
     },
     /// The first park of a step fixed its deadline.
     DeadlineSet {
@@ -252,6 +260,7 @@ impl Fact {
             | Self::StepCompleted { .. }
             | Self::OutputRefused { .. }
             | Self::StepFailed { .. }
+            | Self::StepPlanned { .. }
             | Self::DeadlineSet { .. }
             | Self::CancelRequested(_)
             | Self::AttentionCalled { .. }

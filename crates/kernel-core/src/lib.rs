@@ -11,6 +11,7 @@ mod cancel;
 pub mod canonical;
 mod code;
 mod decide;
+mod dry_run;
 mod effect;
 mod event;
 mod explain;
@@ -38,6 +39,10 @@ pub use decide::{
     ReconcileAnswer, Rejection, RowInput, SETTLE_AFTER_DEFAULT, Sealed, Unopened, Verdict, decide,
     decide_row, release_backoff,
 };
+pub use dry_run::{
+    Bill, BillCost, BillEnd, BillIssue, DryCommand, DryDecision, DryHeld, DryInput, Finding,
+    PlannedEffect, Previewed, Survey, decide_dry_run,
+};
 pub use effect::{EffectClass, EffectKey, EffectState, LostAttempt};
 pub use event::{
     CheckedEvent, CheckedSignal, Dependency, Dispatch, EVENT_MAX_PAYLOAD_BYTES, Event, Invocation,
@@ -53,12 +58,13 @@ pub use id::{App, EventId, IdError, RunId, Scope, SessionId, StepKey, VersionId,
 pub use interpreter::{Cursor, LOOP_VALUE_MAX_BYTES, Next, RestoreInvalid};
 pub use ports::{
     Activate, Activation, AppHealth, Audit, AuditRow, BoxFuture, ClaimRequest, Clock, Commit,
-    Committed, Dispatched, Eager, EffectRow, Emission, Emit, EmitError, EventFilter, EventRow,
-    EventStatus, EventStore, Fence, FenceError, Ids, JournalEntry, JournalText, LoadRequest,
-    Locked, OperatorStore, Page, PlanStore, Publish, PublishError, Published, Recovered,
-    RenewRequest, Renewed, RunDetail, RunFilter, RunRow, RunStore, Scan, SendSignal, SessionReport,
-    SessionRow, SignalError, SignalRow, SignalSent, Source, StoreError, Stored, StoredVersion,
-    TakeOverRequest, Trace, TxStore, TxWork, ValueResolver, WakeBus, Work, WorkflowRow,
+    Committed, CreateDryRun, Dispatched, Eager, EffectRow, Emission, Emit, EmitError, EventFilter,
+    EventRow, EventStatus, EventStore, Fence, FenceError, Ids, JournalEntry, JournalText,
+    LoadRequest, Locked, OperatorStore, Page, PlanStore, Publish, PublishError, Published,
+    Recovered, RenewRequest, Renewed, RunDetail, RunFilter, RunRow, RunStore, Scan, SendSignal,
+    SessionReport, SessionRow, SignalError, SignalRow, SignalSent, Source, StoreError, Stored,
+    StoredVersion, TakeOverRequest, Trace, TxStore, TxWork, ValueResolver, WakeBus, Work,
+    WorkflowRow,
 };
 pub use run::{
     Attention, CancelRequest, Failure, Fenced, Lease, Mode, OpenEffect, Origin, Parent, Phase,

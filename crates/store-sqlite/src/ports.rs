@@ -8,8 +8,8 @@ use sqlx::Connection;
 
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
-    Activate, App, AppHealth, AuditRow, ClaimRequest, Commit, Committed, Dispatched, EffectRow,
-    Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Fence, LoadRequest,
+    Activate, App, AppHealth, AuditRow, ClaimRequest, Commit, Committed, CreateDryRun, Dispatched,
+    EffectRow, Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Fence, LoadRequest,
     OperatorStore, Page, PlanStore, Publish, PublishError, Published, Recovered, RenewRequest,
     Renewed, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan, Scope, SendSignal,
     SessionReport, SessionRow, SignalError, SignalRow, SignalSent, Stamp, StoreError, Stored,
@@ -22,7 +22,7 @@ use crate::event::{dispatch, emit, signal};
 use crate::fence::SqliteFence;
 use crate::operator;
 use crate::plan::{list, publish};
-use crate::run::{claim, load, recover, renew, session};
+use crate::run::{claim, dry_run, load, recover, renew, session};
 use crate::store::SqliteStore;
 use crate::transaction::{SqliteTransaction, SqliteTx};
 
@@ -30,6 +30,10 @@ use crate::transaction::{SqliteTransaction, SqliteTx};
 impl RunStore for SqliteStore {
     async fn store_now(&self) -> Result<Timestamp, StoreError> {
         Ok(self.now())
+    }
+
+    async fn dry_run_create(&self, create: CreateDryRun) -> Result<Run, StoreError> {
+        self.writer().ask(dry_run::Create(create)).await
     }
 
     async fn run_claim(&self, request: ClaimRequest) -> Result<Vec<Run>, StoreError> {

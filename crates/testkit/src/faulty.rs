@@ -6,13 +6,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
-    Activate, App, AppHealth, AuditRow, BoxFuture, ClaimRequest, Commit, Committed, Dispatched,
-    EffectRow, Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Fence, FenceError,
-    LoadRequest, Locked, OperatorStore, Page, PlanStore, Publish, PublishError, Published,
-    Recovered, RenewRequest, Renewed, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan,
-    Scope, SendSignal, SessionReport, SessionRow, SignalError, SignalRow, SignalSent, Stamp,
-    StoreError, Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId,
-    Work, WorkflowKey, WorkflowRow,
+    Activate, App, AppHealth, AuditRow, BoxFuture, ClaimRequest, Commit, Committed, CreateDryRun,
+    Dispatched, EffectRow, Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Fence,
+    FenceError, LoadRequest, Locked, OperatorStore, Page, PlanStore, Publish, PublishError,
+    Published, Recovered, RenewRequest, Renewed, Run, RunDetail, RunFilter, RunId, RunRow,
+    RunStore, Scan, Scope, SendSignal, SessionReport, SessionRow, SignalError, SignalRow,
+    SignalSent, Stamp, StoreError, Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore,
+    TxWork, VersionId, Work, WorkflowKey, WorkflowRow,
 };
 
 use crate::fault::{FaultPlan, Method};
@@ -49,6 +49,10 @@ impl<S> FaultyStore<S> {
 impl<S: TxStore> RunStore for FaultyStore<S> {
     async fn store_now(&self) -> Result<Timestamp, StoreError> {
         self.plan.through(Method::StoreNow, self.inner.store_now()).await
+    }
+
+    async fn dry_run_create(&self, create: CreateDryRun) -> Result<Run, StoreError> {
+        self.plan.through(Method::DryRunCreate, self.inner.dry_run_create(create)).await
     }
 
     async fn run_claim(&self, request: ClaimRequest) -> Result<Vec<Run>, StoreError> {

@@ -89,6 +89,7 @@ impl Journal {
                 Fact::InputsComputed { .. }
                 | Fact::BranchTaken { .. }
                 | Fact::Charged(_)
+                | Fact::StepPlanned { .. }
                 | Fact::OutcomeUnknown { .. }
                 | Fact::OutputRefused { .. }
                 | Fact::StepFailed { effect: None, .. }

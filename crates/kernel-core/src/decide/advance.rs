@@ -8,7 +8,7 @@ use crate::interpreter::compute_inputs;
 use crate::plan::{ActionPolicy, Plan, Step, StepKind};
 use crate::{
     Code, EffectClass, End, Fact, Failure, Next, OpenEffect, Phase, RUN_MAX_CONSECUTIVE_FAILURES,
-    RestoreInvalid, SaidBy, StepKey, Timestamp, Todo,
+    RestoreInvalid, Run, SaidBy, StepKey, Timestamp, Todo,
 };
 
 pub(super) fn advance(held: &Held, plan: &Plan, now: Timestamp) -> Result<Decision, Rejection> {
@@ -61,15 +61,19 @@ fn too_much(held: &Held, plan: &Plan, next: &Next<'_>, now: Timestamp) -> Option
         }
         Next::Step { .. } | Next::Inputs | Next::Broken(_) | Next::Done { .. } => None,
     };
-    if let Some(failure) = exhausted(held, attempts_of(policy)) {
+    if let Some(failure) = exhausted(&held.run, attempts_of(policy)) {
         return Some(stop(failure));
     }
+    journal_is_full(&held.run).map(stop)
+}
+
+pub(crate) fn journal_is_full(run: &Run) -> Option<Failure> {
     let room = 2 * OUTPUT_MAX_BYTES as u64;
-    (held.run.journal_bytes.saturating_add(room) > JOURNAL_MAX_BYTES).then(|| {
+    (run.journal_bytes.saturating_add(room) > JOURNAL_MAX_BYTES).then(|| {
         let text = format!(
             "the journal has no room for another step: its limit is {JOURNAL_MAX_BYTES} bytes"
         );
-        stop(Failure::new(Code::JOURNAL_FULL, text))
+        Failure::new(Code::JOURNAL_FULL, text)
     })
 }
 
@@ -78,9 +82,9 @@ fn attempts_of(policy: Option<&ActionPolicy>) -> u32 {
 }
 
 /// Whether too many executions in a row ended badly for another one.
-fn exhausted(held: &Held, attempts: u32) -> Option<Failure> {
-    (held.run.failures > attempts).then(|| {
-        let last = held.run.last_failure.as_ref().map_or_else(
+pub(crate) fn exhausted(run: &Run, attempts: u32) -> Option<Failure> {
+    (run.failures > attempts).then(|| {
+        let last = run.last_failure.as_ref().map_or_else(
             || "no execution lived long enough to say why".to_owned(),
             |failure| format!("the last one with {}: {}", failure.code, failure.message),
         );
@@ -180,7 +184,7 @@ pub(super) fn call(
     })
 }
 
-pub(super) fn policy_of<'p>(plan: &'p Plan, action: &str) -> Result<&'p ActionPolicy, Failure> {
+pub(crate) fn policy_of<'p>(plan: &'p Plan, action: &str) -> Result<&'p ActionPolicy, Failure> {
     plan.policies.get(action).ok_or_else(|| {
         let text =
             format!("the plan has no policy for action `{action}`: publish the workflow again");
@@ -192,7 +196,7 @@ pub(super) fn policy_of<'p>(plan: &'p Plan, action: &str) -> Result<&'p ActionPo
 fn ask_provider(held: &Held, plan: &Plan, effect: &OpenEffect) -> Decision {
     // An action's attempts are calls, and a question is none: it is asked however few calls are allowed.
     let attempts = attempts_of(plan.policies.get(&effect.action)).max(RUN_MAX_CONSECUTIVE_FAILURES);
-    if let Some(failure) = exhausted(held, attempts) {
+    if let Some(failure) = exhausted(&held.run, attempts) {
         return attention(held, failure.at(&effect.step));
     }
     let node = match held.cursor.next(plan) {

@@ -19,6 +19,8 @@ use crate::{
     JournalEntry, Lease, Micros, Run, RunId, RunState, StepKey, Timestamp, Wake,
 };
 
+pub(crate) use advance::{exhausted, journal_is_full, policy_of};
+pub(crate) use backoff::retry_delay;
 pub use backoff::{RELEASE_BACKOFF_FIRST, RELEASE_BACKOFF_MAX, release_backoff};
 pub use sealed::{Receipt, Sealed, Unopened};
 

@@ -107,6 +107,10 @@ impl<'j> History<'j> {
                 self.step(step, at);
                 self.is_touched_since = true;
             }
+            Fact::StepPlanned { step, .. } => {
+                self.step(step, at);
+                self.moved_on(at);
+            }
             Fact::CancelRequested(_) => {}
             Fact::AttentionCalled { .. } => self.is_touched_since = true,
             Fact::Retried => {
@@ -150,7 +154,9 @@ impl<'j> History<'j> {
     fn note_outcome(&mut self, fact: &Fact, entry: &JournalEntry) {
         let is_by_person = match fact {
             Fact::StepCompleted { by, .. } => *by == SaidBy::Operator,
-            Fact::InputsComputed { .. } | Fact::BranchTaken { .. } => false,
+            Fact::InputsComputed { .. } | Fact::BranchTaken { .. } | Fact::StepPlanned { .. } => {
+                false
+            }
             Fact::Ended { .. } => {
                 let is_touched = self.is_touched_since;
                 if let Some(outcome) = self.outcome.as_mut().filter(|it| it.seq == entry.seq) {

@@ -24,8 +24,8 @@ pub use operator::{
 };
 pub use plans::{Activate, Activation, PlanStore, Publish, Published, StoredVersion, WorkflowRow};
 pub use runs::{
-    ClaimRequest, LoadRequest, Recovered, RenewRequest, Renewed, RunStore, Scan, SessionReport,
-    Stored, TakeOverRequest,
+    ClaimRequest, CreateDryRun, LoadRequest, Recovered, RenewRequest, Renewed, RunStore, Scan,
+    SessionReport, Stored, TakeOverRequest,
 };
 pub use transaction::{Fence, Locked, TxStore, TxWork, Work};
 

@@ -17,13 +17,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
-    Activate, App, AppHealth, AuditRow, ClaimRequest, Commit, Committed, Dispatched, EffectRow,
-    Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Fence, LoadRequest, Locked,
-    OperatorStore, Page, PlanStore, Publish, PublishError, Published, Recovered, RenewRequest,
-    Renewed, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan, Scope, SendSignal,
-    SessionReport, SessionRow, SignalError, SignalRow, SignalSent, Stamp, StoreError, Stored,
-    StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, Work, WorkflowKey,
-    WorkflowRow,
+    Activate, App, AppHealth, AuditRow, ClaimRequest, Commit, Committed, CreateDryRun, Dispatched,
+    EffectRow, Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Fence, LoadRequest,
+    Locked, OperatorStore, Page, PlanStore, Publish, PublishError, Published, Recovered,
+    RenewRequest, Renewed, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan, Scope,
+    SendSignal, SessionReport, SessionRow, SignalError, SignalRow, SignalSent, Stamp, StoreError,
+    Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, Work,
+    WorkflowKey, WorkflowRow,
 };
 
 pub use self::factory::MemoryFactory;
@@ -82,6 +82,10 @@ impl MemoryStore {
 impl RunStore for MemoryStore {
     async fn store_now(&self) -> Result<Timestamp, StoreError> {
         Ok(self.clock.now())
+    }
+
+    async fn dry_run_create(&self, create: CreateDryRun) -> Result<Run, StoreError> {
+        Ok(self.write(|state, now| state.dry_run_create(&create, now)).await)
     }
 
     async fn run_claim(&self, request: ClaimRequest) -> Result<Vec<Run>, StoreError> {

@@ -10,13 +10,13 @@ use serde_json::Value;
 use surefoot_kernel_core::payload::Payload;
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
-    Activate, App, AppHealth, AuditRow, BoxFuture, ClaimRequest, Commit, Committed, Dispatched,
-    EffectRow, Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Fence, FenceError,
-    LoadRequest, Locked, Micros, OperatorStore, Page, PlanStore, Publish, PublishError, Published,
-    Receipt, Recovered, RenewRequest, Renewed, Run, RunDetail, RunFilter, RunId, RunRow, RunStore,
-    Scan, Scope, SendSignal, SessionReport, SessionRow, SignalError, SignalRow, SignalSent, Stamp,
-    StoreError, Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId,
-    Work, WorkflowKey, WorkflowRow,
+    Activate, App, AppHealth, AuditRow, BoxFuture, ClaimRequest, Commit, Committed, CreateDryRun,
+    Dispatched, EffectRow, Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Fence,
+    FenceError, LoadRequest, Locked, Micros, OperatorStore, Page, PlanStore, Publish, PublishError,
+    Published, Receipt, Recovered, RenewRequest, Renewed, Run, RunDetail, RunFilter, RunId, RunRow,
+    RunStore, Scan, Scope, SendSignal, SessionReport, SessionRow, SignalError, SignalRow,
+    SignalSent, Stamp, StoreError, Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore,
+    TxWork, VersionId, Work, WorkflowKey, WorkflowRow,
 };
 use surefoot_testkit::suite::{
     StoreFactory, Tamper, Tampered, World, budgets, dispatch, events, fence, fidelity, journal,
@@ -84,6 +84,10 @@ impl Wrong {
 impl RunStore for Wrong {
     async fn store_now(&self) -> Result<Timestamp, StoreError> {
         self.inner.store_now().await
+    }
+
+    async fn dry_run_create(&self, create: CreateDryRun) -> Result<Run, StoreError> {
+        self.inner.dry_run_create(create).await
     }
 
     async fn run_claim(&self, mut request: ClaimRequest) -> Result<Vec<Run>, StoreError> {

@@ -16,6 +16,7 @@ mod budgets;
 mod cancel;
 mod claims;
 mod classes;
+mod dry_runs;
 mod effects;
 mod executor;
 mod handle;

@@ -91,6 +91,7 @@ fn weight_of(fact: &Fact) -> usize {
         Fact::BranchTaken { taken: Taken::Items(items), .. } => items.iter().map(weight).sum(),
         Fact::BranchTaken { .. }
         | Fact::Charged(_)
+        | Fact::StepPlanned { .. }
         | Fact::CallMarked { .. }
         | Fact::OutcomeUnknown { .. }
         | Fact::NothingHappened { .. }

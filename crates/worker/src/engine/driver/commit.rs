@@ -137,6 +137,7 @@ impl<S: TxStore> Driver<S> {
             Fact::InputsComputed { .. }
             | Fact::BranchTaken { .. }
             | Fact::Charged(_)
+            | Fact::StepPlanned { .. }
             | Fact::CallMarked { .. }
             | Fact::OutcomeUnknown { .. }
             | Fact::NothingHappened { .. }

@@ -25,9 +25,12 @@ use surefoot_kernel_core::{
 use super::hold::Hold;
 use super::shift::{Phase, Shift};
 use super::{Cached, Engine};
+pub(crate) use answers::{Said, config_invalid, failed, of_error, panicked};
 use book::Book;
 pub(crate) use book::LoadedPlan;
 use commit::Written;
+pub(crate) use output::judged_by;
+pub(crate) use prepare::cost_of;
 
 /// Decisions without a store between two chances for others to run.
 const TURNS_BEFORE_YIELD: u32 = 32;

@@ -8,6 +8,7 @@
 //! RFC 3339 in UTC with microseconds.
 
 mod author;
+mod dry_run;
 mod error;
 mod health;
 mod operator;
@@ -17,6 +18,7 @@ mod verb;
 mod view;
 
 pub use author::{ActivateVersion, EmitEvent, PublishSource, SendTo};
+pub use dry_run::AskDryRun;
 pub use error::{ErrorClass, OperatorError};
 pub use health::{
     CLOCK_SKEW_NOTED_FROM, EVENT_PENDING_RED_AFTER, RUN_DUE_RED_AFTER, UNSETTLED_RED_AFTER,
@@ -25,8 +27,9 @@ pub use operator::Operator;
 pub use store::Store;
 pub use verb::{Abandon, Cancel, Reconcile, Resolve, Retry};
 pub use view::{
-    ActivationView, AppHealthView, At, Done, EffectView, EffectsView, EmittedView, EventHealthView,
-    EventSummary, EventView, EventsView, HealthView, MissingModuleView, Outcome, PublishedView,
-    RunView, RunsView, ShowView, SignalSentView, SignalView, SignalsView, StepView, VerdictView,
-    VerdictsView, VersionView, VersionsView, WorkerHealthView, WorkflowView, WorkflowsView,
+    ActivationView, AppHealthView, At, BillView, Done, EffectView, EffectsView, EmittedView,
+    EventHealthView, EventSummary, EventView, EventsView, HealthView, MissingModuleView, Outcome,
+    PublishedView, RunView, RunsView, ShowView, SignalSentView, SignalView, SignalsView, StepView,
+    VerdictView, VerdictsView, VersionView, VersionsView, WorkerHealthView, WorkflowView,
+    WorkflowsView,
 };

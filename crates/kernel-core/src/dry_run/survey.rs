@@ -16,6 +16,8 @@ pub struct Survey {
     /// Empty before step zero and after the end.
     frames: Vec<Frame>,
     started: bool,
+    /// Whether an execution may have ended before, on a way that could not be decided.
+    may_be_over: bool,
     bill: Bill,
 }
 
@@ -58,7 +60,8 @@ impl Survey {
     #[must_use]
     pub fn new(run: &Run, plan: &Plan, invocation: Invocation) -> Self {
         let scope = Scope::new(run, plan, invocation);
-        Self { scope, frames: Vec::new(), started: false, bill: Bill::default() }
+        let (frames, bill) = (Vec::new(), Bill::default());
+        Self { scope, frames, started: false, may_be_over: false, bill }
     }
 
     /// Folds recorded facts over this position, in order.
@@ -173,6 +176,7 @@ impl Survey {
             }
             Finding::Undecided { .. } => self.enter_all(plan),
             Finding::Ends { .. } => {
+                self.may_be_over |= !self.is_sure();
                 let left = self.leave(plan, true)?;
                 left.map_or(Ok(()), |value| self.complete(plan, value))
             }
@@ -183,7 +187,7 @@ impl Survey {
     fn is_sure(&self) -> bool {
         let forks =
             |frame: &Frame| matches!(frame.inside, Some(Inside::Every { .. } | Inside::Once));
-        !self.frames.iter().any(forks)
+        !self.may_be_over && !self.frames.iter().any(forks)
     }
 
     fn key(&self) -> StepKey {

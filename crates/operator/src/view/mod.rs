@@ -17,7 +17,8 @@ pub use lists::{
 };
 pub(crate) use run::event_summary;
 pub use run::{
-    Done, EventSummary, Outcome, RunView, RunsView, ShowView, StepView, VerdictView, VerdictsView,
+    BillView, Done, EventSummary, Outcome, RunView, RunsView, ShowView, StepView, VerdictView,
+    VerdictsView,
 };
 
 /// An instant: RFC 3339, UTC, microseconds.

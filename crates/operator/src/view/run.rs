@@ -3,9 +3,9 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 use surefoot_kernel_core::{
-    App, BudgetLine, EffectClass, EffectKey, EffectState, EventId, EventRow, Invocation, Mode,
-    Phase, Run, RunDetail, RunId, RunRow, RunState, Scope, Shown, ShownError, StepKey, StepState,
-    WorkflowKey,
+    App, Bill, BudgetLine, EffectClass, EffectKey, EffectState, EventId, EventRow, Invocation,
+    Mode, Phase, Run, RunDetail, RunId, RunRow, RunState, Scope, Shown, ShownError, StepKey,
+    StepState, WorkflowKey,
 };
 
 use super::At;
@@ -195,6 +195,17 @@ pub(crate) fn event_summary(detail: &RunDetail) -> Option<EventSummary> {
         occurred_at: At(origin.occurred_at),
         payload: json!({ "data": trigger, "context": context }),
     })
+}
+
+/// A dry run, and its bill once it is over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BillView {
+    /// The dry run.
+    pub run: RunView,
+    /// What an execution would do; absent while the dry run is not over, or where it failed.
+    pub bill: Option<Bill>,
+    /// The caps of its version; nothing is used by a dry run.
+    pub limits: Vec<BudgetLine>,
 }
 
 /// What a verb did.

@@ -241,7 +241,7 @@ steps:
   - mail: { n: 3 }
 ";
     let bill = bill(&world, one).await;
-    assert_eq!(steps(&bill), [("steps.0", true), ("steps.2", true)]);
+    assert_eq!(steps(&bill), [("steps.0", true), ("steps.2", false)], "it may be over before");
     assert!(bill.ends.is_none());
 }
 

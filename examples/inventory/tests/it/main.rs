@@ -7,6 +7,7 @@
     reason = "a helper of tests fails the test by panicking"
 )]
 
+mod dry_run;
 mod mail;
 mod provider;
 mod quote;

@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::plan::{Footprint, Plan};
 use crate::{
     Budget, BudgetLine, Code, Cursor, EffectClass, EffectKey, Failure, Invocation, JournalEntry,
-    Micros, Next, Run, RunId, RunState, SessionRow, StepKey, Timestamp,
+    Micros, Mode, Next, Run, RunId, RunState, SessionRow, StepKey, Timestamp,
 };
 
 pub use effects::{EffectNote, EffectNotes, Repeat};
@@ -177,7 +177,9 @@ impl<'a> Known<'a> {
         let history = history::History::of(input.run, input.journal);
         let mut unreadable = input.unreadable.map(str::to_owned);
         let mut cursor = None;
-        if let (Some(plan), None) = (input.plan, &unreadable) {
+        // A dry run has no cursor: what it found is its bill.
+        let is_execution = input.run.origin.mode == Mode::Execute;
+        if let (Some(plan), None, true) = (input.plan, &unreadable, is_execution) {
             let facts = input.journal.iter().flat_map(|entry| &entry.facts);
             let fresh = Cursor::new(input.run, plan, input.invocation.clone());
             match JournalEntry::check_contiguous(input.journal, 0, input.run.seq)

@@ -19,6 +19,9 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
+/// Above the options of every command in a command's help, so that its own stand apart.
+const OF_ALL: &str = "Options of every command";
+
 /// What every command takes.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
@@ -26,22 +29,23 @@ pub(crate) struct Global {
     #[arg(
         long,
         global = true,
+        help_heading = OF_ALL,
         env = "SUREFOOT_STORE",
         default_value = DEFAULT_STORE,
         value_name = "URL"
     )]
     pub(crate) store: String,
     /// The application; where the store holds one, that one.
-    #[arg(long, global = true, env = "SUREFOOT_APP", value_name = "APP")]
+    #[arg(long, global = true, help_heading = OF_ALL, env = "SUREFOOT_APP", value_name = "APP")]
     pub(crate) app: Option<String>,
     /// The scope inside the application.
-    #[arg(long, global = true, env = "SUREFOOT_SCOPE", value_name = "SCOPE")]
+    #[arg(long, global = true, help_heading = OF_ALL, env = "SUREFOOT_SCOPE", value_name = "SCOPE")]
     pub(crate) scope: Option<String>,
     /// In whose name; stands in the audit.
-    #[arg(long, global = true, env = "SUREFOOT_ACTOR", value_name = "NAME")]
+    #[arg(long, global = true, help_heading = OF_ALL, env = "SUREFOOT_ACTOR", value_name = "NAME")]
     pub(crate) actor: Option<String>,
     /// Print JSON: ids as text, times RFC 3339.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = OF_ALL)]
     pub(crate) json: bool,
 }
 

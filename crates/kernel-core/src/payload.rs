@@ -135,11 +135,6 @@ fn nesting(text: &str) -> usize {
     deepest
 }
 
-/// Whether a value is nested deeper than a payload may be.
-pub(crate) fn is_too_deep(value: &Value) -> bool {
-    too_deep(value, PAYLOAD_MAX_DEPTH).is_some()
-}
-
 /// Why a payload is refused, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PayloadError {

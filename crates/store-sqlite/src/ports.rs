@@ -74,6 +74,13 @@ impl RunStore for SqliteStore {
         Ok(renewed)
     }
 
+    async fn cancel_list(&self, held: &[Stamp]) -> Result<Vec<RunId>, StoreError> {
+        let held = held.to_vec();
+        let list =
+            self.read(move |conn| Box::pin(async move { renew::canceled(conn, &held).await }));
+        list.await
+    }
+
     async fn run_recover(&self, scan: Scan) -> Result<Recovered, StoreError> {
         let now = self.now();
         let asked = scan.clone();

@@ -45,6 +45,7 @@ methods! {
     RunCommit = "run_commit" write,
     RunTakeOver = "run_take_over" write,
     LeaseRenew = "lease_renew" write,
+    CancelList = "cancel_list" read,
     RunRecover = "run_recover" write,
     FootprintList = "footprint_list" read,
     SessionReport = "session_report" write,

@@ -89,6 +89,10 @@ impl<S: TxStore> RunStore for FaultyStore<S> {
         self.plan.through(Method::LeaseRenew, self.inner.lease_renew(request)).await
     }
 
+    async fn cancel_list(&self, held: &[Stamp]) -> Result<Vec<RunId>, StoreError> {
+        self.plan.through(Method::CancelList, self.inner.cancel_list(held)).await
+    }
+
     async fn run_recover(&self, scan: Scan) -> Result<Recovered, StoreError> {
         self.plan.through(Method::RunRecover, self.inner.run_recover(scan)).await
     }

@@ -15,7 +15,8 @@ use crate::page::{Page, to_stderr};
 pub(crate) struct CheckArgs {
     /// The workflow; `-` is standard input.
     file: PathBuf,
-    /// What the application's module offers; without it, names of actions, triggers and inputs are not checked.
+    /// What the application's module offers, as its `manifest().to_json()` writes it; without it, names of actions,
+    /// triggers and inputs are not checked.
     #[arg(long, value_name = "FILE")]
     manifest: Option<PathBuf>,
 }

@@ -23,7 +23,7 @@ pub(crate) struct PublishArgs {
     /// The workflow's key; by default, the file's name without its ending.
     #[arg(long, value_name = "KEY")]
     workflow: Option<String>,
-    /// What the application's module offers.
+    /// What the application's module offers, as its `manifest().to_json()` writes it.
     #[arg(long, value_name = "FILE")]
     manifest: Option<PathBuf>,
     /// The application's names and the ids behind them: JSON, kind to name to id.

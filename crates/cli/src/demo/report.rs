@@ -149,12 +149,20 @@ impl Report {
             let Stranded { run, why, command } = stranded;
             text += &format!("\n  {run}\n    {why}\n    {command}\n");
         }
+        if let Some(first) = self.stranded.first() {
+            let explain = format!("{} --store {} explain {}", program(), self.url(), first.run);
+            text += &format!("\n  the whole story of the first one: {explain}\n");
+        }
         if let Some(more @ 1..) = self.stranded.len().checked_sub(SHOWN) {
-            let store = quoted(&format!("sqlite:{}", self.store.display()));
-            text += &format!("\n  and {more} more: {} --store {store} effects\n", program());
+            text += &format!("\n  and {more} more: {} --store {} effects\n", program(), self.url());
         }
         let folder = quoted(&self.folder.display().to_string());
         text + &format!("\nA worker then goes on with them: {} demo --finish {folder}\n", program())
+    }
+
+    /// The store, as `--store` takes it.
+    fn url(&self) -> String {
+        quoted(&format!("sqlite:{}", self.store.display()))
     }
 }
 

@@ -110,11 +110,6 @@ fn step(held: &Held, plan: &Plan, key: &StepKey, node: &Step, now: Timestamp) ->
             Err(failure) => fail(held, key, failure, now),
         },
         StepKind::SetVariable { value, .. } => match held.cursor.render(value) {
-            // A variable of a variable of a variable: each fits, the last could not be read back.
-            Ok(output) if crate::payload::is_too_deep(&output) => {
-                let text = "the value is nested deeper than a payload may be";
-                fail(held, key, Failure::new(Code::EXPRESSION_ERROR, text), now)
-            }
             Ok(output) => lazily(held, completed(key, output, SaidBy::Kernel)),
             Err(failure) => fail(held, key, failure, now),
         },

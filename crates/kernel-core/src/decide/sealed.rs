@@ -62,12 +62,6 @@ impl Sealed {
         Self { run: run.id, generation: run.generation, seq, lazy, command }
     }
 
-    /// Whether there is nothing inside.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.command.is_none()
-    }
-
     /// Whether it opens before earlier facts are durable: calls of pure actions, and transactions, which write those
     /// facts themselves.
     #[must_use]

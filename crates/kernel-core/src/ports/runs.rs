@@ -49,6 +49,10 @@ pub trait RunStore: Send + Sync {
     async fn lease_renew(&self, request: RenewRequest)
     -> Result<Vec<(RunId, Renewed)>, StoreError>;
 
+    /// Of these runs, those that are still of the same generation and whose cancel was requested: what a worker asks
+    /// once a second for all runs that it holds. The stamps' revisions are not looked at.
+    async fn cancel_list(&self, held: &[Stamp]) -> Result<Vec<RunId>, StoreError>;
+
     /// One bounded pass of recovery: wakes waiting runs whose deadline passed or whose signal exists, finalises
     /// canceled runs whose lease ran out. `more` says that the limit was reached.
     async fn run_recover(&self, scan: Scan) -> Result<Recovered, StoreError>;

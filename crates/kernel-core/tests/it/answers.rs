@@ -135,12 +135,23 @@ fn a_provider_that_does_not_know_the_key_is_asked_until_it_should_and_then_a_per
         reconcile(&mut drive, ReconcileAnswer::NotFound);
         if drive.state() == RunState::Queued {
             assert_eq!(drive.run().failures, 1, "the first execution is the only bad one");
+            let age = drive.now.since(since);
+            let pause = drive.run().claimable_at().unwrap().since(drive.now);
+            let half = Micros::new(age.get() / 2);
+            let wanted = half.clamp(Micros::from_secs(1), Micros::from_secs(60));
+            let left = Micros::new(Micros::from_secs(600).get() - age.get());
+            assert_eq!(pause, wanted.min(left), "{age:?} after the call");
         }
         asked += 1;
         assert!(asked < 40, "asked far too often");
     }
     assert_eq!(drive.now, since.plus(Micros::from_secs(600)));
     assert_eq!(drive.failure().code, Code::EFFECT_OUTCOME_UNKNOWN);
+    assert_eq!(
+        drive.failure().message,
+        "nobody can tell whether the effect of `steps.0` happened: the provider did not know the effect key 600 s \
+         after the call"
+    );
     assert!(asked > 10, "asked only {asked} times");
 }
 

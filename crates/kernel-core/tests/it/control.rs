@@ -1,10 +1,11 @@
 use serde_json::{Value, json};
-use surefoot_kernel_core::expr::{Binary, Expr, Template};
+use surefoot_kernel_core::expr::{Binary, Expr, Function, Template};
 use surefoot_kernel_core::plan::{
     Case, Input as PlanInput, InputType, Plan, Step, StepKind, TriggerPlan,
 };
 use surefoot_kernel_core::{
-    Code, Command, Cursor, EffectClass, Fact, Held, Invocation, Phase, RunState, SaidBy, Taken,
+    Code, Command, Cursor, EffectClass, Fact, Held, Input, Invocation, Micros, Phase, RunState,
+    SaidBy, Taken,
 };
 
 use crate::drive::{Drive, action, failed, key, plan, saved, step};
@@ -250,6 +251,18 @@ fn inputs_are_checked_before_any_step() {
         assert_eq!(drive.failure().code, Code::INPUT_INVALID, "{data}");
         assert_eq!(drive.failure().details, Some(json!({ "pointer": pointer })), "{data}");
     }
+    for (odd, is) in [
+        (json!(null), "null"),
+        (json!(true), "a bool"),
+        (json!(1), "a number"),
+        (json!([]), "a list"),
+        (json!({}), "an object"),
+    ] {
+        let why = inputs(text(true), json!({ "a/b": odd })).failure().message.clone();
+        assert_eq!(why, format!("input `a/b` must be text, it is {is}"));
+    }
+    let why = inputs(with_inputs(InputType::Bool, true, None), json!({ "a/b": "x" }));
+    assert!(why.failure().message.ends_with("it is a text"), "{why:?}");
     let seen = |plan, data| match inputs(plan, data).run().phase.clone() {
         Phase::Succeeded { result, .. } => result,
         other => panic!("{other:?}"),
@@ -292,8 +305,29 @@ fn a_trigger_computes_the_inputs_from_the_event() {
         panic!()
     };
     assert_eq!(result, json!({ "a/b": "bolt" }));
-    assert_eq!(triggered(true, "other").failure().code, Code::INPUT_INVALID);
+    let missing = triggered(true, "other");
+    assert_eq!(missing.failure().code, Code::INPUT_INVALID);
+    let why = &missing.failure().message;
+    assert!(why.contains("cannot be computed") && why.contains("other"), "{why}");
     assert_eq!(triggered(false, "other").state(), RunState::Succeeded);
+}
+
+#[test]
+fn now_is_when_the_event_happened() {
+    let now = || Template::Expr(Expr::Call(Function::Now, Vec::new()));
+    let mut plan = with_inputs(InputType::Time, true, None);
+    plan.steps.push(set("then", now()));
+    let with = [("a/b".to_owned(), now())].into();
+    plan.triggers.insert("tick".to_owned(), TriggerPlan { event: "tick".to_owned(), with });
+    let mut drive = Drive::with(plan, json!({}));
+    let occurred_at = json!(drive.run().origin.occurred_at.to_string());
+    drive.pass(Micros::from_secs(86_400));
+    drive.claim();
+    drive.give(Input::Advance).unwrap();
+    assert_eq!(drive.held.cursor.invocation().inputs, json!({ "a/b": occurred_at }));
+    drive.advance();
+    let Phase::Succeeded { result, .. } = &drive.run().phase else { panic!() };
+    assert_eq!(*result, occurred_at);
 }
 
 fn restore(plan: &Plan, facts: &[Fact]) -> Result<Cursor, surefoot_kernel_core::RestoreInvalid> {
@@ -360,21 +394,26 @@ fn a_recorded_branch_is_restored_even_if_its_condition_would_now_differ() {
     assert_eq!(key.as_str(), "steps.0.then.0");
 }
 
-#[test]
-fn a_list_that_outgrows_its_limit_fails_the_run() {
-    let mut drive = Drive::begun(plan(vec![each(
-        Value::Array(vec![Value::Null; 20]),
-        vec![action(EffectClass::Pure)],
-    )]));
+/// Iterations with outputs of 1 MiB of JSON each, as many as go.
+fn large_iterations(items: usize) -> (Drive, usize) {
+    let items = Value::Array(vec![Value::Null; items]);
+    let mut drive = Drive::begun(plan(vec![each(items, vec![action(EffectClass::Pure)])]));
     let mut iterations = 0;
     while drive.command.is_some() {
-        drive.succeed(json!("x".repeat(1024 * 1024)));
+        drive.succeed(json!("x".repeat(1024 * 1024 - 2)));
         drive.advance();
         iterations += 1;
     }
+    (drive, iterations)
+}
+
+#[test]
+fn a_list_that_outgrows_its_limit_fails_the_run() {
+    let (drive, iterations) = large_iterations(20);
     assert_eq!(drive.failure().code, Code::VALUE_TOO_LARGE);
     assert_eq!(drive.failure().step, Some(key("steps.0")));
-    assert_eq!(iterations, 16);
+    assert_eq!(iterations, 17);
+    assert_eq!(large_iterations(16).0.state(), RunState::Succeeded, "exactly at the limit");
 }
 
 /// Covers behaviour 58.

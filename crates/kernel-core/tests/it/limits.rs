@@ -241,10 +241,11 @@ fn a_value_that_could_not_be_read_back_is_not_recorded() {
     let deep = (0..100).fold(json!(1), |inner, _| json!([inner]));
     let steps = vec![
         set("a", Template::Literal(deep)),
-        set("b", (0..60).fold(Template::Expr(Expr::Name("a".to_owned())), |of, _| nest(of))),
+        set("b", (0..30).fold(Template::Expr(Expr::Name("a".to_owned())), |of, _| nest(of))),
     ];
     let drive = Drive::begun(plan(steps));
     assert_eq!(drive.failure().code, Code::EXPRESSION_ERROR);
+    assert_eq!(drive.failure().message, "the value is nested deeper than 128 levels");
     assert_eq!(drive.failure().step, Some(key("steps.1")));
 }
 

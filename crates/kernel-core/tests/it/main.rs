@@ -15,4 +15,5 @@ mod control;
 mod drive;
 mod limits;
 mod properties;
+mod sealed;
 mod waits;

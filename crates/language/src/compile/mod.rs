@@ -154,7 +154,8 @@ impl<'a> Compiler<'a> {
         }
         if self.manifest.is_none() {
             let message = "checked without a manifest: names of actions, triggers and input types, and the \
-                           configs of actions, were not checked; the default limits were";
+                           configs of actions, were not checked; the default limits were. The application's \
+                           `manifest().to_json()` writes one";
             self.report.note("NO_MANIFEST", Span::default(), &Path::ROOT, message);
         }
     }

@@ -84,11 +84,11 @@ fn without_a_manifest_everything_else_is_checked_and_the_gap_is_named_once() {
         10:11-10:13 error STEPS_EMPTY: `then` has no steps
           at: steps.2.then
           help: a branch that does nothing is left out
-        1:1-1:1 note NO_MANIFEST: checked without a manifest: names of actions, triggers and input types, and the configs of actions, were not checked; the default limits were
+        1:1-1:1 note NO_MANIFEST: checked without a manifest: names of actions, triggers and input types, and the configs of actions, were not checked; the default limits were. The application's `manifest().to_json()` writes one
     "#]].assert_eq(&show(&compiled.findings));
     let compiled = compile(EXAMPLE, None);
     expect![[r#"
-        1:1-1:1 note NO_MANIFEST: checked without a manifest: names of actions, triggers and input types, and the configs of actions, were not checked; the default limits were
+        1:1-1:1 note NO_MANIFEST: checked without a manifest: names of actions, triggers and input types, and the configs of actions, were not checked; the default limits were. The application's `manifest().to_json()` writes one
     "#]].assert_eq(&show(&compiled.findings));
     assert!(compiled.ir.is_some());
 }

@@ -1,8 +1,8 @@
-//! Lease renewals: the row's lease and nothing else.
+//! Lease renewals: the row's lease and nothing else; and who of the leased is to stop.
 
 use sqlx::SqliteConnection;
 
-use surefoot_kernel_core::{RenewRequest, Renewed, RunId, StoreError, Timestamp};
+use surefoot_kernel_core::{RenewRequest, Renewed, RunId, Stamp, StoreError, Timestamp};
 
 use super::read::heads;
 use crate::error::Fault;
@@ -59,4 +59,18 @@ async fn renew(
         query.execute(&mut *conn).await?;
     }
     Ok(answers)
+}
+
+/// Those whose cancel was requested. A row that cannot be read has its own way to be noticed.
+pub(crate) async fn canceled(
+    conn: &mut SqliteConnection,
+    held: &[Stamp],
+) -> Result<Vec<RunId>, Fault> {
+    let ids: Vec<RunId> = held.iter().map(|stamp| stamp.run).collect();
+    let heads = heads(conn, &ids).await?;
+    let is_canceled = |stamp: &&Stamp| {
+        let head = heads.get(&stamp.run).and_then(|head| head.as_ref().ok());
+        head.is_some_and(|head| head.canceled && head.generation == stamp.generation)
+    };
+    Ok(held.iter().filter(is_canceled).map(|stamp| stamp.run).collect())
 }

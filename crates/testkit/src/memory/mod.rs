@@ -121,6 +121,10 @@ impl RunStore for MemoryStore {
         Ok(renewed)
     }
 
+    async fn cancel_list(&self, held: &[Stamp]) -> Result<Vec<RunId>, StoreError> {
+        Ok(self.read().cancel_list(held))
+    }
+
     async fn run_recover(&self, scan: Scan) -> Result<Recovered, StoreError> {
         Ok(self.write(|state, now| state.run_recover(&scan, now)).await)
     }

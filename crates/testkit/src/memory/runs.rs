@@ -94,6 +94,14 @@ impl State {
         }
     }
 
+    pub(super) fn cancel_list(&self, held: &[Stamp]) -> Vec<RunId> {
+        let is_canceled = |stamp: &&Stamp| {
+            let run = self.runs.get(&stamp.run).map(|entry| &entry.run);
+            run.is_some_and(|run| run.generation == stamp.generation && run.cancel.is_some())
+        };
+        held.iter().filter(is_canceled).map(|stamp| stamp.run).collect()
+    }
+
     pub(super) fn lease_renew(
         &mut self,
         request: &RenewRequest,

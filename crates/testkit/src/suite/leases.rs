@@ -239,6 +239,21 @@ pub async fn a_renewal_answers_for_each_lease<F: StoreFactory>(world: &World<F>)
     assert_eq!(theirs[0].1, Renewed::Lost, "another session's lease was renewed");
 }
 
+/// One question tells for all runs of a worker who of them is to stop; a stale worker is told nothing.
+pub async fn one_question_finds_the_canceled<F: StoreFactory>(world: &World<F>) {
+    let mut runs = Vec::new();
+    for name in ["a", "b", "c"] {
+        runs.push(world.running(plan(vec![ambiguous(name)])).await.stamp());
+    }
+    assert!(world.store.cancel_list(&runs).await.unwrap().is_empty());
+    world.cancel(runs[1].run).await;
+
+    assert_eq!(world.store.cancel_list(&runs).await.unwrap(), [runs[1].run]);
+    let stale = Stamp { generation: runs[1].generation - 1, ..runs[1] };
+    assert!(world.store.cancel_list(&[stale]).await.unwrap().is_empty());
+    assert!(world.store.cancel_list(&[]).await.unwrap().is_empty());
+}
+
 /// Covers behaviour 105.
 pub async fn a_renewal_tells_of_a_cancel_request<F: StoreFactory>(world: &World<F>) {
     let drive = world.running(plan(vec![idempotent("a")])).await;

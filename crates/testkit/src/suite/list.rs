@@ -48,6 +48,7 @@ macro_rules! store_suite {
                     a_commit_keeps_the_lease_that_was_renewed_meanwhile
                     a_renewal_brings_back_no_lease_that_was_given_up
                     a_renewal_answers_for_each_lease
+                    one_question_finds_the_canceled
                     a_renewal_tells_of_a_cancel_request
                     a_lapsed_lease_still_writes_while_nobody_claimed
                     a_takeover_finds_what_the_lost_commit_did

@@ -151,6 +151,10 @@ impl RunStore for Wrong {
         self.inner.lease_renew(request).await
     }
 
+    async fn cancel_list(&self, held: &[Stamp]) -> Result<Vec<RunId>, StoreError> {
+        self.inner.cancel_list(held).await
+    }
+
     async fn run_recover(&self, scan: Scan) -> Result<Recovered, StoreError> {
         let recovered = self.inner.run_recover(scan).await?;
         Ok(Recovered { more: recovered.more && !self.has(Flaw::StopsRecovery), ..recovered })

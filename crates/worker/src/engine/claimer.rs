@@ -89,8 +89,11 @@ impl<S: TxStore> Engine<S> {
         let Unanswered { slots, footprints } = match unanswered.take() {
             Some(before) => before,
             None => {
-                let Some(slots) = self.take_slots(most) else {
-                    shift.is_full.store(true, Ordering::Relaxed);
+                let Some(slots) = self.take_slots(most).or_else(|| {
+                    shift.is_full.store(true, Ordering::SeqCst);
+                    // A slot that was freed before that was seen woke nobody.
+                    self.take_slots(most)
+                }) else {
                     return Ok(None);
                 };
                 Unanswered { slots, footprints: self.footprints.claimable() }

@@ -1,7 +1,6 @@
 //! One run that this process holds, as the lease keeper and the driver see it together.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use surefoot_kernel_core::{Cancel, CancelSource, Clock, Micros, RunId};
@@ -19,8 +18,6 @@ pub(crate) struct Hold {
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
     changed: Notify,
-    /// Facts in the store's journal, as last seen here.
-    seq: AtomicU64,
 }
 
 struct State {
@@ -78,19 +75,11 @@ impl Hold {
             hook: None,
         };
         let (state, changed) = (Mutex::new(state), Notify::new());
-        Self { run, clock, state, changed, seq: AtomicU64::new(0) }
+        Self { run, clock, state, changed }
     }
 
     pub(crate) const fn run(&self) -> RunId {
         self.run
-    }
-
-    pub(crate) fn seq(&self) -> u64 {
-        self.seq.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn stored(&self, seq: u64) {
-        self.seq.store(seq, Ordering::Relaxed);
     }
 
     pub(crate) fn generation(&self) -> u64 {

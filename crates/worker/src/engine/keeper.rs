@@ -8,8 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use surefoot_kernel_core::{
-    BoxFuture, LoadRequest, Micros, RenewRequest, Renewed, RunId, Stamp, StoreError, Stored,
-    TxStore,
+    BoxFuture, Micros, RenewRequest, Renewed, RunId, Stamp, StoreError, TxStore,
 };
 
 use super::Engine;
@@ -30,8 +29,8 @@ pub(crate) trait KeeperStore: Send + Sync {
         request: RenewRequest,
     ) -> BoxFuture<'_, Result<Vec<(RunId, Renewed)>, StoreError>>;
 
-    /// The row of a run, as it is now.
-    fn look(&self, hold: &Hold) -> BoxFuture<'_, Result<Option<Stored>, StoreError>>;
+    /// Those whose cancel was requested.
+    fn canceled(&self, held: Vec<Stamp>) -> BoxFuture<'_, Result<Vec<RunId>, StoreError>>;
 }
 
 impl<S: TxStore> KeeperStore for Engine<S> {
@@ -42,10 +41,8 @@ impl<S: TxStore> KeeperStore for Engine<S> {
         Box::pin(async move { self.kernel.store().lease_renew(request).await })
     }
 
-    fn look(&self, hold: &Hold) -> BoxFuture<'_, Result<Option<Stored>, StoreError>> {
-        // The row is wanted, not the journal.
-        let request = LoadRequest { run: hold.run(), after: Some(hold.seq()) };
-        Box::pin(async move { self.kernel.store().run_load(request).await })
+    fn canceled(&self, held: Vec<Stamp>) -> BoxFuture<'_, Result<Vec<RunId>, StoreError>> {
+        Box::pin(async move { self.kernel.store().cancel_list(&held).await })
     }
 }
 
@@ -110,15 +107,8 @@ async fn renew_once(store: &dyn KeeperStore, shift: &Shift, lease: Micros) -> Re
     if holds.is_empty() {
         return Ok(());
     }
-    let asked: Vec<(Arc<Hold>, u64)> =
-        holds.into_iter().map(|hold| (hold.clone(), hold.generation())).collect();
-    let stamp = |(hold, generation): &(Arc<Hold>, u64)| Stamp {
-        run: hold.run(),
-        generation: *generation,
-        revision: 0,
-        seq: 0,
-    };
-    let runs = asked.iter().map(stamp).collect();
+    let asked: Vec<(Arc<Hold>, Stamp)> = holds.into_iter().map(with_stamp).collect();
+    let runs = asked.iter().map(|(_, stamp)| *stamp).collect();
     let request = RenewRequest { session: shift.session, runs, lease };
     let ends = plus(shift.now(), lease);
     let answer = caught(store.renew(request));
@@ -130,11 +120,11 @@ async fn renew_once(store: &dyn KeeperStore, shift: &Shift, lease: Micros) -> Re
         Err(_) => return Err("the store did not answer a renewal".to_owned()),
     };
     for (run, renewed) in renewed {
-        for (hold, generation) in asked.iter().filter(|(hold, _)| hold.run() == run) {
+        for (hold, stamp) in asked.iter().filter(|(_, stamp)| stamp.run == run) {
             match renewed {
-                Renewed::Held { canceled, .. } => hold.renewed(*generation, ends, canceled),
-                Renewed::Lost => hold.lose(*generation),
-                Renewed::FenceHeld => hold.fence_held(*generation),
+                Renewed::Held { canceled, .. } => hold.renewed(stamp.generation, ends, canceled),
+                Renewed::Lost => hold.lose(stamp.generation),
+                Renewed::FenceHeld => hold.fence_held(stamp.generation),
             }
         }
     }
@@ -172,22 +162,33 @@ async fn fire_in_time(shift: &Shift, lease: Micros) {
     }
 }
 
-/// Asks for runs whose hook has run for a while, so that their token fires within about a second of the request.
-/// Others hear of it with their next commit.
+/// Asks, once for all, about runs whose hook has run for a while, so that their token fires within about a second of
+/// the request. Others hear of it with their next commit.
 async fn hear_of_cancels(store: &dyn KeeperStore, shift: &Shift, scan: Micros) {
+    let is_long =
+        |hold: &Arc<Hold>| matches!(hold.pulse(true), Pulse::Held(age) if age >= HEARTBEAT_EVERY);
     loop {
         tokio::time::sleep(shift.jitter.shorten(scan)).await;
-        for hold in shift.holds() {
-            if !matches!(hold.pulse(true), Pulse::Held(age) if age >= HEARTBEAT_EVERY) {
-                continue;
-            }
-            // A store that is away is the renewals' matter.
-            let Ok(Some(stored)) = store.look(&hold).await else { continue };
-            if stored.run.generation == hold.generation() && stored.run.cancel.is_some() {
+        let asked: Vec<(Arc<Hold>, Stamp)> =
+            shift.holds().into_iter().filter(is_long).map(with_stamp).collect();
+        if asked.is_empty() {
+            continue;
+        }
+        let stamps = asked.iter().map(|(_, stamp)| *stamp).collect();
+        // A store that is away is the renewals' matter.
+        let Ok(Ok(canceled)) = caught(store.canceled(stamps)).await else { continue };
+        for (hold, stamp) in asked {
+            if canceled.contains(&stamp.run) && hold.generation() == stamp.generation {
                 hold.cancel();
             }
         }
     }
+}
+
+/// A hold with what the store is asked about it; neither question looks at the revision.
+fn with_stamp(hold: Arc<Hold>) -> (Arc<Hold>, Stamp) {
+    let stamp = Stamp { run: hold.run(), generation: hold.generation(), revision: 0, seq: 0 };
+    (hold, stamp)
 }
 
 /// What `heartbeat()` of a context answers: the keeper's knowledge where it is fresh, else the store's word.

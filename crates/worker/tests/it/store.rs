@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 /// What is asked of the store.
 pub(crate) enum Op<'a> {
+    CancelList,
     Claim,
     Load(RunId),
     Commit(&'a Commit),
@@ -30,6 +31,7 @@ pub(crate) enum Op<'a> {
 impl Op<'_> {
     pub(crate) fn name(&self) -> &'static str {
         match self {
+            Self::CancelList => "cancel_list",
             Self::Claim => "claim",
             Self::Load(_) => "load",
             Self::Commit(_) => "commit",
@@ -211,6 +213,9 @@ impl RunStore for TestStore {
     ) -> Result<Vec<(RunId, Renewed)>, StoreError> {
         let op = Op::Renew(&request);
         self.ask(op, self.inner.lease_renew(request.clone())).await
+    }
+    async fn cancel_list(&self, held: &[Stamp]) -> Result<Vec<RunId>, StoreError> {
+        self.ask(Op::CancelList, self.inner.cancel_list(held)).await
     }
     async fn run_recover(&self, scan: Scan) -> Result<Recovered, StoreError> {
         self.ask(Op::Recover, self.inner.run_recover(scan)).await

@@ -117,7 +117,6 @@ impl<S: TxStore> Driver<S> {
         let heard = self.shift.now();
         let now = committed.now;
         book.committed(committed, new, heard).map_err(defect)?;
-        self.hold.stored(book.before.seq);
         for fact in all {
             self.tell(&book.held.run, fact);
         }
@@ -234,7 +233,6 @@ impl<S: TxStore> Driver<S> {
         if stored.run.state() != RunState::Running {
             return Err(Left::Stored(Box::new(stored.run), stored.now));
         }
-        self.hold.stored(stored.run.seq);
         let time = StoreTime::new(stored.now, self.shift.now());
         let (plan, row, receipt) = (book.plan.clone(), stored.run.clone(), stored.receipt);
         let held = match fold(stored, &plan.plan) {

@@ -96,7 +96,6 @@ impl<S: TxStore> Driver<S> {
             self.hold.lose(self.hold.generation());
             return Err(Left::Lost);
         }
-        self.hold.stored(run.seq);
         Ok(())
     }
 

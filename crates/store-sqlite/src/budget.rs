@@ -2,6 +2,7 @@
 //!
 //! What a charge does is the core's word (`Budget::charge`), said on the counters as read inside the transaction.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 use sqlx::{Row, SqliteConnection};
@@ -76,11 +77,13 @@ impl Charges {
     ) -> Result<Result<(), StoreError>, Fault> {
         let Some(charge) = &commit.charge else { return Ok(Ok(())) };
         let root = commit.after.origin.root;
-        if !self.0.contains_key(&root) {
-            let (budget, moved) = (read(conn, root).await?, Amounts::default());
-            self.0.insert(root, Charged { budget, moved });
-        }
-        let Some(charged) = self.0.get_mut(&root) else { return Ok(Ok(())) };
+        let charged = match self.0.entry(root) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let (budget, moved) = (read(conn, root).await?, Amounts::default());
+                new.insert(Charged { budget, moved })
+            }
+        };
         Ok(match charged.budget.charge(charge) {
             Ok(()) => {
                 charged.moved.add_all(charge);

@@ -307,7 +307,11 @@ where
             let (step, cost) = (self.call.step.clone(), self.cost.clone());
             let input = match answer {
                 Answer::Succeeded { output } => Input::Worked { step, cost, output },
-                answer => Input::Answer { step, answer },
+                answer @ (Answer::OutputRefused { .. }
+                | Answer::Failed { .. }
+                | Answer::Waiting { .. }
+                | Answer::Unknown { .. }
+                | Answer::NotCalled) => Input::Answer { step, answer },
             };
             if let Err(refused) = self.drive.decide(input) {
                 self.refused = Some(refused);

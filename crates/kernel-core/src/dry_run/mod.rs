@@ -11,8 +11,6 @@ mod bill;
 mod decide;
 mod scope;
 mod survey;
-#[cfg(test)]
-mod tests;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -189,7 +189,11 @@ impl World {
                 let step = call.step.clone();
                 match answer {
                     Answer::Succeeded { output } => Input::Worked { step, cost: cost(), output },
-                    answer => Input::Answer { step, answer },
+                    answer @ (Answer::OutputRefused { .. }
+                    | Answer::Failed { .. }
+                    | Answer::Waiting { .. }
+                    | Answer::Unknown { .. }
+                    | Answer::NotCalled) => Input::Answer { step, answer },
                 }
             }),
             Command::Call(call) => {

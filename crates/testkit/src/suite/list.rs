@@ -23,6 +23,7 @@ macro_rules! store_suite {
                     runs_of_one_moment_are_claimed_by_id
                     a_worker_claims_only_runs_of_its_app
                     an_execute_worker_leaves_dry_runs_alone
+                    a_dry_run_is_created_once_and_claimed_in_its_mode_only
                     only_named_footprints_are_claimed
                     empty_requests_are_answered_with_nothing
                     a_claim_keeps_its_limit

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use surefoot_kernel_core::plan::Plan;
-use surefoot_kernel_core::{Answer, Call, Code, Dependency, DryHeld, Failure, Previewed};
+use surefoot_kernel_core::{Amounts, Answer, Call, Code, Dependency, DryHeld, Failure, Previewed};
 use surefoot_language::{Access, DynEffect, HookError, PreviewAction, PreviewHooks, StepCx};
 
 use super::context::context;
@@ -80,20 +80,15 @@ pub(super) async fn preview(inner: &Inner, held: &DryHeld, plan: &Plan, call: &C
     }
     let cost = match cost_of(&**effect, call) {
         Ok(cost) => cost,
-        Err(answer) => return refused(answer),
+        Err(answer) => return refused(*answer),
     };
-    match planned(inner, action, &**effect, &cx, call).await {
-        Previewed::Planned { summary, output, issues, .. } => {
-            Previewed::Planned { summary, cost, output, issues }
-        }
-        other => other,
-    }
+    planned(inner, action, (&**effect, cost), &cx, call).await
 }
 
 async fn planned(
     inner: &Inner,
     action: &PreviewAction,
-    effect: &dyn DynEffect,
+    (effect, cost): (&dyn DynEffect, Amounts),
     cx: &StepCx,
     call: &Call,
 ) -> Previewed {
@@ -112,7 +107,7 @@ async fn planned(
         }
     });
     let (summary, output) = (planned.summary().to_owned(), output.cloned());
-    Previewed::Planned { summary, cost: Default::default(), output, issues }
+    Previewed::Planned { summary, cost, output, issues }
 }
 
 /// `None` goes on.

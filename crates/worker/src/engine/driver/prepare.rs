@@ -71,7 +71,7 @@ impl<S: TxStore> Driver<S> {
             }
             return Ok(match cost_of(effect, call) {
                 Ok(cost) => Checked::Ready(cost),
-                Err(answer) => Checked::Stopped(Said::Answer(answer)),
+                Err(answer) => Checked::Stopped(Said::Answer(*answer)),
             });
         }
         Ok(Checked::Ready(Amounts::default()))
@@ -128,13 +128,12 @@ impl<S: TxStore> Driver<S> {
 }
 
 /// What a call charges. A cost that is no amount is a defect of the action: nothing is charged, nothing called.
-pub(crate) fn cost_of(effect: &dyn DynEffect, call: &Call) -> Result<Amounts, Answer> {
-    let asked = caught_call(|| effect.cost(&call.config)).map_err(|text| panicked(&text.0))?;
-    let cost = asked.map_err(|error| failed(error.code(), error.to_string()))?;
+pub(crate) fn cost_of(effect: &dyn DynEffect, call: &Call) -> Result<Amounts, Box<Answer>> {
+    let asked =
+        caught_call(|| effect.cost(&call.config)).map_err(|text| Box::new(panicked(&text.0)))?;
+    let cost = asked.map_err(|error| Box::new(failed(error.code(), error.to_string())))?;
     Amounts::of(cost.amounts()).map_err(|odd| {
-        failed(
-            Code::ACTION_ERROR,
-            format!("the cost of action `{}` cannot be charged: {odd}", call.action),
-        )
+        let text = format!("the cost of action `{}` cannot be charged: {odd}", call.action);
+        Box::new(failed(Code::ACTION_ERROR, text))
     })
 }

@@ -174,6 +174,16 @@ WHEN NEW.parent_run IS NOT NULL AND NOT EXISTS (SELECT 1 FROM run AS parent
 BEGIN
     SELECT RAISE(ABORT, 'a child stays in the app and the scope of its parent');
 END;
+CREATE TABLE root_budget (
+    root BLOB NOT NULL CHECK (length(root) = 16),
+    dimension TEXT NOT NULL,
+    used INTEGER NOT NULL CHECK (used >= 0),
+    -- Without a cap it is counted only.
+    cap INTEGER CHECK (cap >= 0),
+    CHECK (cap IS NULL OR used <= cap)
+) STRICT;
+
+CREATE UNIQUE INDEX root_budget_dimension ON root_budget (root, dimension);
 
 CREATE TABLE run (
     no INTEGER PRIMARY KEY,
@@ -202,6 +212,8 @@ CREATE TABLE run (
     failures INTEGER NOT NULL,
     step_attempt INTEGER NOT NULL,
     deadline TEXT,
+    -- What the open step has paid.
+    charged TEXT,
     last_failure TEXT,
     -- What only a move writes: claim, park, wake, end, mark, cancel.
     attempt INTEGER NOT NULL,
@@ -332,6 +344,8 @@ CREATE TABLE version (
     author TEXT NOT NULL,
     authorization TEXT,
     footprint TEXT NOT NULL,
+    -- Caps of its effect budget, in millionths.
+    budget TEXT NOT NULL,
     plan TEXT NOT NULL,
     source TEXT NOT NULL
 ) STRICT;

@@ -19,11 +19,21 @@ pub fn apply(mut run: Run, fact: &Fact) -> Run {
         run.seq += 1;
     }
     match fact {
-        Fact::InputsComputed { .. } | Fact::BranchTaken { .. } => progressed(run),
+        Fact::InputsComputed { .. } | Fact::BranchTaken { .. } | Fact::StepPlanned { .. } => {
+            progressed(run)
+        }
+        Fact::Charged(charge) => {
+            run.charged = Some(charge.clone());
+            run
+        }
         Fact::CallMarked { step, action, at } => mark(run, step, action, *at),
         Fact::OutcomeUnknown { evidence, .. } => outcome_unknown(run, evidence.as_ref()),
         Fact::NothingHappened { by, .. } => nothing_happened(run, *by),
-        Fact::StepCompleted { .. } => progressed(step_over(explained(run))),
+        Fact::StepCompleted { .. } => {
+            // A step that failed keeps it: an operator may have it tried again, and it has paid.
+            run.charged = None;
+            progressed(step_over(explained(run)))
+        }
         Fact::OutputRefused { step, action, error, evidence, at } => {
             output_refused(run, (step, action), error, evidence, *at)
         }

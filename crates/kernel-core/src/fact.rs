@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{CancelRequest, Dependency, EffectState, Failure, Lease, StepKey, Timestamp, Wake};
+use crate::{
+    CancelRequest, Dependency, EffectState, Failure, Finding, Lease, StepCharge, StepKey,
+    Timestamp, Wake,
+};
 
 /// One thing that happened to a run.
 ///
@@ -25,6 +28,8 @@ pub enum Fact {
         /// What it chose.
         taken: Taken,
     },
+    /// A step charges the budget of its root run, once.
+    Charged(StepCharge),
     /// An ambiguous call is about to be made.
     CallMarked {
         /// The step.
@@ -87,6 +92,13 @@ pub enum Fact {
         /// The run goes on with the step's `catch`: the failure is its outcome.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         caught: bool,
+    },
+    /// A dry run looked at a step, without doing anything.
+    StepPlanned {
+        /// The step.
+        step: StepKey,
+        /// What it found.
+        finding: Finding,
     },
     /// The first park of a step fixed its deadline.
     DeadlineSet {
@@ -244,12 +256,14 @@ impl Fact {
         match self {
             Self::InputsComputed { .. }
             | Self::BranchTaken { .. }
+            | Self::Charged(_)
             | Self::CallMarked { .. }
             | Self::OutcomeUnknown { .. }
             | Self::NothingHappened { .. }
             | Self::StepCompleted { .. }
             | Self::OutputRefused { .. }
             | Self::StepFailed { .. }
+            | Self::StepPlanned { .. }
             | Self::DeadlineSet { .. }
             | Self::CancelRequested(_)
             | Self::AttentionCalled { .. }

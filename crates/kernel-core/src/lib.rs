@@ -6,11 +6,13 @@
 //! repeated and never silently dropped.**
 
 mod apply;
+mod budget;
 mod cancel;
 pub mod canonical;
 mod children;
 mod code;
 mod decide;
+mod dry_run;
 mod effect;
 mod event;
 mod explain;
@@ -28,6 +30,9 @@ mod run;
 mod time;
 
 pub use apply::apply;
+pub use budget::{
+    AMOUNT_MAX, Amount, Amounts, Budget, BudgetLine, Counter, Exceeded, NotAnAmount, StepCharge,
+};
 pub use cancel::{Cancel, CancelSource};
 pub use children::{
     CHILD_DEPTH_MAX, CHILDREN_MAX, CHILDREN_MAX_BYTES, CheckedChild, Child, ChildGroup, ChildMove,
@@ -39,6 +44,10 @@ pub use decide::{
     OUTPUT_MAX_BYTES, Prepared, RECONCILE_FIRST_AFTER, RELEASE_BACKOFF_FIRST, RELEASE_BACKOFF_MAX,
     Receipt, ReconcileAnswer, Rejection, RowInput, SETTLE_AFTER_DEFAULT, Sealed, Spawn, Unopened,
     Verdict, decide, decide_row, release_backoff,
+};
+pub use dry_run::{
+    Bill, BillCost, BillEnd, BillIssue, DryCommand, DryDecision, DryHeld, DryInput, Finding,
+    PlannedEffect, Previewed, Survey, decide_dry_run,
 };
 pub use effect::{EffectClass, EffectKey, EffectState, LostAttempt};
 pub use event::{
@@ -56,15 +65,15 @@ pub use interpreter::{Cursor, LOOP_VALUE_MAX_BYTES, Next, RestoreInvalid};
 pub use ports::{
     Activate, Activation, ActivationSet, AppHealth, Audit, AuditRow, BoxFuture, ChildStore,
     ChildrenCreated, ChildrenOn, ChildrenPage, ChildrenRequest, ClaimRequest, Clock, Commit,
-    Committed, CreateChildren, Delete, Deleted, Dispatched, Eager, EffectRow, Emission, Emit,
-    EmitError, EventFilter, EventRow, EventStatus, EventStore, Expired, Fence, FenceError,
-    GroupRow, Ids, JournalEntry, JournalText, LoadRequest, OpenEffectRow, OperatorStore, Page,
-    PassTime, Place, PlanStore, Prunable, Prune, Pruned, Publish, PublishError, Published,
-    Recovered, Redrive, Redriven, RenewRequest, Renewed, RetentionError, RetentionStore, RunDetail,
-    RunFilter, RunRow, RunStore, Scan, ScheduleRow, Schedules, SendSignal, SessionReport,
-    SessionRow, SetActivation, SignalError, SignalRow, SignalSent, Source, StoreError, StoreFact,
-    Stored, StoredVersion, TakeOverRequest, Trace, TxStore, TxWork, ValueResolver, WakeBus, Work,
-    WorkflowRow,
+    Committed, CreateChildren, CreateDryRun, Delete, Deleted, Dispatched, Eager, EffectRow,
+    Emission, Emit, EmitError, EventFilter, EventRow, EventStatus, EventStore, Expired, Fence,
+    FenceError, GroupRow, Ids, JournalEntry, JournalText, LoadRequest, Locked, OpenEffectRow,
+    OperatorStore, Page, PassTime, Place, PlanStore, Prunable, Prune, Pruned, Publish,
+    PublishError, Published, Recovered, Redrive, Redriven, RenewRequest, Renewed, RetentionError,
+    RetentionStore, RunDetail, RunFilter, RunRow, RunStore, Scan, ScheduleRow, Schedules,
+    SendSignal, SessionReport, SessionRow, SetActivation, SignalError, SignalRow, SignalSent,
+    Source, StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest, Trace, TxStore, TxWork,
+    ValueResolver, WakeBus, Work, WorkflowRow,
 };
 pub use run::{
     Attention, CancelRequest, Failure, Fenced, Lease, Mode, OpenEffect, Origin, Parent, Phase,

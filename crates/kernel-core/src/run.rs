@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{
     App, Code, Dependency, EffectKey, EffectState, EventId, Micros, RunId, Scope, SessionId,
-    StepKey, Timestamp, VersionId, WorkflowKey,
+    StepCharge, StepKey, Timestamp, VersionId, WorkflowKey,
 };
 
 /// The states of a run, without their data. Exhaustive on purpose: a new state must stop every caller's build.
@@ -185,6 +185,8 @@ pub struct Run {
     pub cancel: Option<CancelRequest>,
     /// The deadline of the step that parked first with one; until that step's outcome.
     pub deadline: Option<StepDeadline>,
+    /// What the open step has charged; until its outcome, so that it pays once over retries and parks.
+    pub charged: Option<StepCharge>,
     /// How the open step's last wait ended; until its outcome.
     pub resume: Option<Resume>,
     /// Why the last execution ended badly; for people, until the next durable outcome.
@@ -405,6 +407,7 @@ impl Run {
             ended_at: None,
             cancel: None,
             deadline: None,
+            charged: None,
             resume: None,
             last_failure: None,
             phase: Phase::Queued { ready_at, todo: Todo::Steps },
@@ -482,6 +485,12 @@ impl Run {
     #[must_use]
     pub const fn stamp(&self) -> Stamp {
         Stamp { run: self.id, generation: self.generation, revision: self.revision, seq: self.seq }
+    }
+
+    /// Whether a step has paid already.
+    #[must_use]
+    pub fn has_paid(&self, step: &StepKey) -> bool {
+        self.charged.as_ref().is_some_and(|charged| charged.step == *step)
     }
 
     /// The key under which a step's effect happens, for every attempt.

@@ -12,6 +12,7 @@ mod erased;
 mod expression;
 mod manifest;
 mod module;
+mod preview;
 mod schedule;
 mod schema;
 mod source;
@@ -41,7 +42,8 @@ pub use manifest::{
     ActionDecl, InputDecl, Limits, Manifest, ManifestFinding, NotAManifest, RESERVED_ACTION_NAMES,
     RESERVED_TRIGGER_KINDS, TriggerDecl,
 };
-pub use module::{Action, Loaded, Module, ModuleBuilder, ModuleError};
+pub use module::{Action, Loaded, Module, ModuleBuilder, ModuleError, PreviewAction, PreviewHooks};
+pub use preview::Previews;
 pub use schedule::{BadCron, BadSchedule, Cron, Schedule, slot_key};
 pub use schema::{BadSchema, CompiledSchema, SchemaFinding, close_schema, validate_against};
 pub use source::Span;

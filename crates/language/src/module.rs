@@ -17,8 +17,8 @@ use crate::answer::{ActionResult, Classified, Classifiers, Planned};
 use crate::binding::{AnyStore, Binding, Join, On, RunsOn};
 use crate::context::IdempotentCx;
 use crate::erased::{
-    AmbiguousObject, FreeObject, IdempotentFn, IdempotentObject, Object, PureFn, PureObject,
-    TransactionalObject,
+    AmbiguousObject, DynEffect, DynPure, FreeObject, IdempotentFn, IdempotentObject, Object,
+    PureFn, PureObject, TransactionalObject,
 };
 use crate::manifest::{ActionDecl, Limits, Manifest, ManifestFinding, TriggerDecl};
 use crate::schema::{CompiledSchema, SchemaFinding, event_schema, input_schema, output_schema};
@@ -252,6 +252,69 @@ impl<Tx> fmt::Debug for Action<Tx> {
         f.debug_struct("Action")
             .field("name", &self.name())
             .field("class", &self.class())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<Tx: 'static> Action<Tx> {
+    /// What of it a dry run may use: nothing that has an effect.
+    #[must_use]
+    pub fn preview(&self) -> PreviewAction {
+        let hooks = match &self.object {
+            Object::Pure(action) => PreviewHooks::Pure(action.clone()),
+            Object::Transactional(action) => PreviewHooks::Effect(action.clone()),
+            Object::Idempotent(action) => PreviewHooks::Effect(action.clone()),
+            Object::Ambiguous(action) => PreviewHooks::Effect(action.clone()),
+        };
+        PreviewAction { described: self.described.clone(), hooks }
+    }
+}
+
+/// An action as a dry run holds it. Cheap to clone.
+#[derive(Clone)]
+pub struct PreviewAction {
+    described: Arc<Described>,
+    hooks: PreviewHooks,
+}
+
+/// The hooks that a dry run may call.
+#[derive(Clone)]
+pub enum PreviewHooks {
+    /// All of a pure action's.
+    Pure(Arc<dyn DynPure>),
+    /// Authorisation, cost and preview of any other.
+    Effect(Arc<dyn DynEffect>),
+}
+
+impl PreviewAction {
+    /// Its hooks.
+    #[must_use]
+    pub fn hooks(&self) -> &PreviewHooks {
+        &self.hooks
+    }
+
+    /// Judges a resolved config.
+    ///
+    /// # Errors
+    /// `CONFIG_INVALID`, place by place.
+    pub fn validate_input(&self, config: &Value) -> Result<(), Vec<SchemaFinding>> {
+        self.described.input.check(config)
+    }
+
+    /// Judges an output.
+    ///
+    /// # Errors
+    /// `OUTPUT_INVALID`, place by place.
+    pub fn validate_output(&self, output: &Value) -> Result<(), Vec<SchemaFinding>> {
+        self.described.output.check(output)
+    }
+}
+
+impl fmt::Debug for PreviewAction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PreviewAction")
+            .field("name", &self.described.decl.name)
+            .field("class", &self.described.decl.class)
             .finish_non_exhaustive()
     }
 }

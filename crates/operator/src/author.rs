@@ -1,7 +1,8 @@
 //! Publishing, emitting, signalling.
 
 use surefoot_kernel_core::{
-    Activate, App, Emit, Event, Ids, Publish, PublishError, Scope, SendSignal, Signal, WorkflowKey,
+    Activate, Amounts, App, Emit, Event, Ids, Publish, PublishError, Scope, SendSignal, Signal,
+    WorkflowKey,
 };
 use surefoot_language::{Bindings, Finding, Manifest, bind, compile};
 
@@ -23,6 +24,8 @@ pub struct PublishSource<'a> {
     pub manifest: &'a Manifest,
     /// The application's names and the stable ids behind them.
     pub bindings: &'a Bindings,
+    /// Caps of its effect budget.
+    pub budget: Amounts,
     /// Whether it becomes live.
     pub activate: bool,
 }
@@ -74,7 +77,8 @@ impl Operator {
         ids: &dyn Ids,
         publish: PublishSource<'_>,
     ) -> Result<PublishedView, OperatorError> {
-        let PublishSource { app, scope, workflow, source, manifest, bindings, activate } = publish;
+        let PublishSource { app, scope, workflow, source, manifest, bindings, budget, activate } =
+            publish;
         let compiled = compile(source, Some(manifest));
         let found: Vec<Finding> = compiled.findings.as_slice().to_vec();
         let plan = match compiled.ir {
@@ -95,6 +99,7 @@ impl Operator {
                 version: ids.version(),
                 plan,
                 source: source.to_owned(),
+                budget,
                 activate,
                 authorization: None,
                 author: self.actor.to_string(),

@@ -9,6 +9,7 @@
 
 mod author;
 mod doctor;
+mod dry_run;
 mod error;
 mod health;
 mod operator;
@@ -21,6 +22,7 @@ mod watch;
 
 pub use author::{ActivateVersion, EmitEvent, PublishSource, SendTo};
 pub use doctor::WhichVersion;
+pub use dry_run::AskDryRun;
 pub use error::{ErrorClass, OperatorError};
 pub use health::{
     CLOCK_SKEW_NOTED_FROM, EVENT_PENDING_RED_AFTER, RUN_DUE_RED_AFTER, UNSETTLED_RED_AFTER,
@@ -30,10 +32,10 @@ pub use retain::{DeletePlace, PrunePolicy, Switch};
 pub use store::Store;
 pub use verb::{Abandon, Cancel, Reconcile, Resolve, Retry};
 pub use view::{
-    ActivationView, AppHealthView, At, AuditRowView, AuditView, CheckView, DeletionView, DiffView,
-    DoctorView, Done, EffectView, EffectsView, EmittedView, EventHealthView, EventSummary,
-    EventView, EventsView, HealthView, MissingModuleView, OpenEffectView, Outcome, PrunedView,
-    PublishedView, RedrivenView, RunView, RunsView, ShowView, SignalSentView, SignalView,
-    SignalsView, StepView, SwitchedView, VerdictView, VerdictsView, VersionView, VersionsView,
-    WatchView, WatchedStep, WorkerHealthView, WorkflowView, WorkflowsView,
+    ActivationView, AppHealthView, At, AuditRowView, AuditView, BillView, CheckView, DeletionView,
+    DiffView, DoctorView, Done, EffectView, EffectsView, EmittedView, EventHealthView,
+    EventSummary, EventView, EventsView, HealthView, MissingModuleView, OpenEffectView, Outcome,
+    PrunedView, PublishedView, RedrivenView, RunView, RunsView, ShowView, SignalSentView,
+    SignalView, SignalsView, StepView, SwitchedView, VerdictView, VerdictsView, VersionView,
+    VersionsView, WatchView, WatchedStep, WorkerHealthView, WorkflowView, WorkflowsView,
 };

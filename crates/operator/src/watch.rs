@@ -43,9 +43,11 @@ fn watched(fact: &Fact, at: Timestamp) -> Option<WatchedStep> {
     };
     match fact {
         Fact::StepCompleted { step: key, .. } => step(key, "completed", None, ""),
-        Fact::StepFailed { step: key, error, effect, .. } => {
-            step(key, "failed", *effect, &format!("{}: {}", error.code, error.message))
+        Fact::StepFailed { step: key, error, effect, caught, .. } => {
+            let what = if *caught { "failed, and its `catch` goes on" } else { "failed" };
+            step(key, what, *effect, &format!("{}: {}", error.code, error.message))
         }
+        Fact::StepPlanned { step: key, .. } => step(key, "previewed", None, ""),
         Fact::CallMarked { step: key, .. } => step(key, "calling", Some(EffectState::Marked), ""),
         Fact::OutcomeUnknown { step: key, message, .. } => {
             step(key, "outcome unknown", Some(EffectState::Ambiguous), message)
@@ -61,6 +63,7 @@ fn watched(fact: &Fact, at: Timestamp) -> Option<WatchedStep> {
         Fact::ReconcileAsked { step: key } => step(key, "to be asked again", None, ""),
         Fact::InputsComputed { .. }
         | Fact::BranchTaken { .. }
+        | Fact::Charged(_)
         | Fact::CancelRequested(_)
         | Fact::AttentionCalled { .. }
         | Fact::Retried

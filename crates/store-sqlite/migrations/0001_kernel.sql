@@ -29,6 +29,8 @@ CREATE TABLE version (
     author TEXT NOT NULL,
     authorization TEXT,
     footprint TEXT NOT NULL,
+    -- Caps of its effect budget, in millionths.
+    budget TEXT NOT NULL,
     plan TEXT NOT NULL,
     source TEXT NOT NULL
 ) STRICT;
@@ -140,6 +142,8 @@ CREATE TABLE run (
     failures INTEGER NOT NULL,
     step_attempt INTEGER NOT NULL,
     deadline TEXT,
+    -- What the open step has paid.
+    charged TEXT,
     last_failure TEXT,
     -- What only a move writes: claim, park, wake, end, mark, cancel.
     attempt INTEGER NOT NULL,
@@ -265,6 +269,17 @@ CREATE UNIQUE INDEX signal_key ON signal (app, app_wide, scope, kind, key);
 CREATE INDEX signal_more ON signal (app) WHERE more = 1;
 CREATE INDEX signal_unspent ON signal (app) WHERE spent_at IS NULL;
 CREATE INDEX signal_spent ON signal (app, spent_at) WHERE spent_at IS NOT NULL;
+
+-- Counters of the whole tree of a root run, in millionths. Charges raise no revision.
+CREATE TABLE root_budget (
+    root BLOB NOT NULL CHECK (length(root) = 16),
+    dimension TEXT NOT NULL,
+    used INTEGER NOT NULL CHECK (used >= 0),
+    -- Without a cap it is counted only.
+    cap INTEGER CHECK (cap >= 0),
+    CHECK (cap IS NULL OR used <= cap)
+) STRICT;
+CREATE UNIQUE INDEX root_budget_dimension ON root_budget (root, dimension);
 
 CREATE TABLE worker_session (
     id BLOB NOT NULL CHECK (length(id) = 16),

@@ -19,6 +19,7 @@
 //! # }
 //! ```
 
+mod budget;
 mod child;
 mod clock;
 mod error;

@@ -10,13 +10,13 @@ use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
     Activate, ActivationSet, App, AppHealth, AuditRow, ChildStore, ChildrenCreated, ChildrenError,
     ChildrenOn, ChildrenPage, ChildrenRequest, ClaimRequest, Commit, Committed, CreateChildren,
-    Delete, Deleted, Dispatched, EffectRow, Emission, Emit, EmitError, EventFilter, EventRow,
-    EventStore, Expired, Fence, GroupRow, LoadRequest, OperatorStore, Page, Place, PlanStore,
-    Prune, Pruned, Publish, PublishError, Published, Recovered, Redrive, Redriven, RenewRequest,
-    Renewed, RetentionError, RetentionStore, Run, RunDetail, RunFilter, RunId, RunRow, RunStore,
-    Scan, Schedules, Scope, SendSignal, SessionReport, SessionRow, SetActivation, SignalError,
-    SignalRow, SignalSent, Stamp, StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest,
-    Timestamp, TxStore, TxWork, VersionId, WorkflowKey, WorkflowRow,
+    CreateDryRun, Delete, Deleted, Dispatched, EffectRow, Emission, Emit, EmitError, EventFilter,
+    EventRow, EventStore, Expired, Fence, GroupRow, LoadRequest, OperatorStore, Page, Place,
+    PlanStore, Prune, Pruned, Publish, PublishError, Published, Recovered, Redrive, Redriven,
+    RenewRequest, Renewed, RetentionError, RetentionStore, Run, RunDetail, RunFilter, RunId,
+    RunRow, RunStore, Scan, Schedules, Scope, SendSignal, SessionReport, SessionRow, SetActivation,
+    SignalError, SignalRow, SignalSent, Stamp, StoreError, StoreFact, Stored, StoredVersion,
+    TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, WorkflowKey, WorkflowRow,
 };
 
 use crate::child::create::{Create, OnTransaction};
@@ -27,7 +27,7 @@ use crate::fence::SqliteFence;
 use crate::operator;
 use crate::plan::{list, publish, switch};
 use crate::retention::{delete, expire, prune, redrive};
-use crate::run::{claim, load, recover, renew, session};
+use crate::run::{claim, dry_run, load, recover, renew, session};
 use crate::store::SqliteStore;
 use crate::transaction::{SqliteTransaction, SqliteTx};
 
@@ -35,6 +35,10 @@ use crate::transaction::{SqliteTransaction, SqliteTx};
 impl RunStore for SqliteStore {
     async fn store_now(&self) -> Result<Timestamp, StoreError> {
         Ok(self.now())
+    }
+
+    async fn dry_run_create(&self, create: CreateDryRun) -> Result<Run, StoreError> {
+        self.writer().ask(dry_run::Create(create)).await
     }
 
     async fn run_claim(&self, request: ClaimRequest) -> Result<Vec<Run>, StoreError> {

@@ -10,8 +10,9 @@ use sqlx::sqlite::SqliteTransactionManager;
 use sqlx_core::transaction::TransactionManager;
 use tokio::sync::OwnedSemaphorePermit;
 
-use surefoot_kernel_core::{Committed, Stamp, StoreError, Timestamp, TxWork, Work};
+use surefoot_kernel_core::{Committed, Locked, Stamp, StoreError, Timestamp, TxWork, Work};
 
+use crate::budget;
 use crate::clock::StoreClock;
 use crate::error::{Kind, is_busy, kind, store_error, unavailable};
 use crate::pool::{Borrowed, Pool};
@@ -168,7 +169,8 @@ impl SqliteTransaction {
         // A run that was deleted has no holder any more.
         let (_, run) = run_by_id(&mut self.conn, before.run).await?.ok_or(StoreError::LeaseLost)?;
         before.check(&run)?;
-        let work = work.work(&mut self.conn, run, now);
+        let budget = budget::read(&mut self.conn, run.origin.root).await?;
+        let work = work.work(&mut self.conn, Locked { run, budget, now });
         tokio::time::timeout_at(deadline, work).await.map_err(|_| over())
     }
 

@@ -6,10 +6,11 @@
 use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::plan::Plan;
 use surefoot_kernel_core::{
-    Answer, BoxFuture, Call, ChildrenCreated, ChildrenError, ChildrenRequest, Collect, Command,
-    Commit, Committed, CreateChildren, Decision, Durability, Fact, Held, Input, Join, LoadRequest,
-    Prepared, Receipt, ReconcileAnswer, Rejection, RestoreInvalid, Run, RunId, RunState, Spawn,
-    Stamp, StepKey, StoreError, Stored, Timestamp, TxStore, TxWork, Unopened, Work, decide,
+    Amounts, Answer, BoxFuture, Call, ChildrenCreated, ChildrenError, ChildrenRequest, Collect,
+    Command, Commit, Committed, CreateChildren, Decision, Durability, Fact, Held, Input, Join,
+    LoadRequest, Locked, Prepared, Receipt, ReconcileAnswer, Rejection, RestoreInvalid, Run, RunId,
+    RunState, Spawn, Stamp, StepKey, StoreError, Stored, Timestamp, TxStore, TxWork, Unopened,
+    Work, decide,
 };
 
 /// One run as a worker holds it.
@@ -21,6 +22,7 @@ pub struct Drive {
     receipt: Receipt,
     pending: Vec<Fact>,
     now: Timestamp,
+    cost: Amounts,
 }
 
 /// What a script answers to a command.
@@ -66,7 +68,8 @@ impl Drive {
         let invocation = stored.invocation.unwrap_or_default();
         let (stamp, receipt) = (stored.run.stamp(), Receipt::attest(&stored.run));
         let held = Held::restore(stored.run, &plan, invocation, &stored.journal?)?;
-        Ok(Self { plan, held, stored: stamp, receipt, pending: Vec::new(), now: stored.now })
+        let (pending, now, cost) = (Vec::new(), stored.now, Amounts::default());
+        Ok(Self { plan, held, stored: stamp, receipt, pending, now, cost })
     }
 
     /// The run, with everything decided so far.
@@ -97,6 +100,11 @@ impl Drive {
     #[must_use]
     pub fn pending(&self) -> &[Fact] {
         &self.pending
+    }
+
+    /// What each call costs from here on; nothing at first.
+    pub fn set_cost(&mut self, cost: Amounts) {
+        self.cost = cost;
     }
 
     /// The store's time, as known.
@@ -207,7 +215,7 @@ impl Drive {
     pub async fn to_call<S: TxStore>(&mut self, store: &S) -> Result<Option<Command>, DriveError> {
         match self.advance(store).await? {
             Some(Command::Prepare(call)) => {
-                let result = Prepared::Ready;
+                let result = Prepared::Ready { cost: self.cost.clone() };
                 self.take(store, Input::Prepared { step: call.step, result }).await
             }
             other => Ok(other),
@@ -283,7 +291,8 @@ impl Drive {
         work: impl FnMut(&mut S::Tx) -> BoxFuture<'_, Option<Answer>> + Send,
     ) -> Result<Option<Committed>, DriveError> {
         let before = self.stored;
-        let mut step = Transact { drive: self.clone(), call: call.clone(), work, refused: None };
+        let (drive, call, cost) = (self.clone(), call.clone(), self.cost.clone());
+        let mut step = Transact { drive, call, cost, work, refused: None };
         let committed = store.run_transact(before, &mut step).await?;
         if let Some(refused) = step.refused {
             return Err(refused);
@@ -332,6 +341,7 @@ impl Drive {
 struct Transact<W> {
     drive: Drive,
     call: Call,
+    cost: Amounts,
     work: W,
     refused: Option<DriveError>,
 }
@@ -340,12 +350,20 @@ impl<Tx: Send, W> TxWork<Tx> for Transact<W>
 where
     W: FnMut(&mut Tx) -> BoxFuture<'_, Option<Answer>> + Send,
 {
-    fn work<'a>(&'a mut self, tx: &'a mut Tx, _: Run, now: Timestamp) -> BoxFuture<'a, Work> {
+    fn work<'a>(&'a mut self, tx: &'a mut Tx, locked: Locked) -> BoxFuture<'a, Work> {
         Box::pin(async move {
             let Some(answer) = (self.work)(tx).await else { return Work::Rollback };
-            self.drive.set_now(now);
-            let step = self.call.step.clone();
-            if let Err(refused) = self.drive.decide(Input::Answer { step, answer }) {
+            self.drive.set_now(locked.now);
+            let (step, cost) = (self.call.step.clone(), self.cost.clone());
+            let input = match answer {
+                Answer::Succeeded { output } => Input::Worked { step, cost, output },
+                answer @ (Answer::OutputRefused { .. }
+                | Answer::Failed { .. }
+                | Answer::Waiting { .. }
+                | Answer::Unknown { .. }
+                | Answer::NotCalled) => Input::Answer { step, answer },
+            };
+            if let Err(refused) = self.drive.decide(input) {
                 self.refused = Some(refused);
                 return Work::Rollback;
             }

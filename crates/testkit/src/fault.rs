@@ -42,6 +42,7 @@ methods! {
     StoreNow = "store_now" read,
     RunClaim = "run_claim" write,
     RunLoad = "run_load" read,
+    DryRunCreate = "dry_run_create" write,
     RunCommit = "run_commit" write,
     RunTakeOver = "run_take_over" write,
     LeaseRenew = "lease_renew" write,

@@ -8,14 +8,14 @@ use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
     Activate, ActivationSet, App, AppHealth, AuditRow, BoxFuture, ChildStore, ChildrenCreated,
     ChildrenError, ChildrenOn, ChildrenPage, ChildrenRequest, ClaimRequest, Commit, Committed,
-    CreateChildren, Delete, Deleted, Dispatched, EffectRow, Emission, Emit, EmitError, EventFilter,
-    EventRow, EventStore, Expired, Fence, FenceError, GroupRow, LoadRequest, OperatorStore, Page,
-    Place, PlanStore, Prune, Pruned, Publish, PublishError, Published, Recovered, Redrive,
-    Redriven, RenewRequest, Renewed, RetentionError, RetentionStore, Run, RunDetail, RunFilter,
-    RunId, RunRow, RunStore, Scan, Schedules, Scope, SendSignal, SessionReport, SessionRow,
-    SetActivation, SignalError, SignalRow, SignalSent, Stamp, StoreError, StoreFact, Stored,
-    StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, Work, WorkflowKey,
-    WorkflowRow,
+    CreateChildren, CreateDryRun, Delete, Deleted, Dispatched, EffectRow, Emission, Emit,
+    EmitError, EventFilter, EventRow, EventStore, Expired, Fence, FenceError, GroupRow,
+    LoadRequest, Locked, OperatorStore, Page, Place, PlanStore, Prune, Pruned, Publish,
+    PublishError, Published, Recovered, Redrive, Redriven, RenewRequest, Renewed, RetentionError,
+    RetentionStore, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan, Schedules, Scope,
+    SendSignal, SessionReport, SessionRow, SetActivation, SignalError, SignalRow, SignalSent,
+    Stamp, StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore,
+    TxWork, VersionId, Work, WorkflowKey, WorkflowRow,
 };
 
 use crate::fault::{FaultPlan, Method, Stop, When};
@@ -52,6 +52,10 @@ impl<S> FaultyStore<S> {
 impl<S: TxStore> RunStore for FaultyStore<S> {
     async fn store_now(&self) -> Result<Timestamp, StoreError> {
         self.plan.through(Method::StoreNow, self.inner.store_now()).await
+    }
+
+    async fn dry_run_create(&self, create: CreateDryRun) -> Result<Run, StoreError> {
+        self.plan.through(Method::DryRunCreate, self.inner.dry_run_create(create)).await
     }
 
     async fn run_claim(&self, request: ClaimRequest) -> Result<Vec<Run>, StoreError> {
@@ -329,9 +333,9 @@ struct FaultyWork<'w, Tx> {
 
 #[deny(clippy::missing_trait_methods)]
 impl<Tx: Send> TxWork<Tx> for FaultyWork<'_, Tx> {
-    fn work<'a>(&'a mut self, tx: &'a mut Tx, run: Run, now: Timestamp) -> BoxFuture<'a, Work> {
+    fn work<'a>(&'a mut self, tx: &'a mut Tx, locked: Locked) -> BoxFuture<'a, Work> {
         Box::pin(async move {
-            let work = self.inner.work(tx, run, now).await;
+            let work = self.inner.work(tx, locked).await;
             if let Work::Commit(commit) = &work {
                 self.stop = self.plan.stop_of(commit);
             }

@@ -5,6 +5,7 @@
 //! said that what comes before it is durable.
 
 mod builder;
+mod dry_run;
 mod engine;
 mod error;
 mod kernel;
@@ -12,6 +13,7 @@ mod system;
 mod worker;
 
 pub use builder::{Claim, Gate, Misfire, NotYet, WorkerBuilder};
+pub use dry_run::{DryRunError, DryRunWorker};
 pub use engine::LoopHealth;
 pub use error::{AwaitError, CancelError, WorkerError};
 pub use kernel::{

@@ -47,7 +47,7 @@ pub fn module(store: SqliteStore, bank: Bank) -> Result<Module<On<SqliteTx>>, Mo
         .trigger::<StockLow>()
         .trigger::<ItemListed>()
         .pure(PriceOrder)
-        .transactional(LoadItem)
+        .transactional(LoadItem { store: store.clone() })
         .transactional(ReserveStock)
         .idempotent(SendEmail { store: store.clone() })
         .idempotent(RequestQuote { store, terms: TERMS.to_owned() })

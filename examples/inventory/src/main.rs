@@ -23,7 +23,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let kernel = Kernel::new(APP, store);
     let warehouse = kernel.scope("berlin");
     let (key, yaml) = REORDER;
-    warehouse.publish(inventory.manifest(), Publication::new(key, yaml)).await?;
+    let reorder = Publication::new(key, yaml).budget("payments", 3);
+    warehouse.publish(inventory.manifest(), reorder).await?;
     let worker = kernel.worker(inventory).start().await?;
 
     let (item, card) = ("bolt".to_owned(), card::GOOD.to_owned());

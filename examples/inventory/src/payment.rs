@@ -71,6 +71,6 @@ impl Ambiguous for ChargeCard {
     }
 
     fn cost(&self, _: &CardCharge) -> Cost {
-        Cost::of("charges", 1)
+        Cost::of("payments", 1)
     }
 }

@@ -42,8 +42,11 @@ pub struct Shelf {
 ///
 /// A read of something that others change is not pure: a replay would see other numbers. As a transactional action its
 /// answer is recorded once, and every later step of the run goes by what was read then.
-#[derive(Debug, Clone, Copy)]
-pub struct LoadItem;
+#[derive(Debug, Clone)]
+pub struct LoadItem {
+    /// For previews, which have no transaction of the kernel.
+    pub store: SqliteStore,
+}
 
 impl Transactional<SqliteTx> for LoadItem {
     const NAME: &'static str = "loadItem";
@@ -56,29 +59,31 @@ impl Transactional<SqliteTx> for LoadItem {
         cx: &mut TransactionalCx<'_, SqliteTx>,
         wanted: ItemRef,
     ) -> ActionResult<Item> {
-        let sql = "SELECT price_cents, discontinued FROM item WHERE id = ?";
-        let found: Option<(i64, bool)> =
-            sqlx::query_as(sql).bind(&wanted.item).fetch_optional(cx.tx()).await?;
-        let Some((price_cents, discontinued)) = found else {
-            let message = format!("there is no item `{}`", wanted.item);
-            return Err(Stop::fail("NO_SUCH_ITEM", message));
-        };
-        let sql = "SELECT warehouse, on_hand, minimum, reserved FROM stock WHERE item = ? ORDER BY warehouse";
-        let rows: Vec<(String, i64, i64, i64)> =
-            sqlx::query_as(sql).bind(&wanted.item).fetch_all(cx.tx()).await?;
-        let shelf = |(warehouse, on_hand, minimum, reserved)| Shelf {
-            warehouse,
-            on_hand,
-            minimum,
-            reserved,
-        };
-        let warehouses = rows.into_iter().map(shelf).collect();
-        Ok(Item { id: wanted.item, price_cents, discontinued, warehouses })
+        read_item(cx.tx(), &wanted.item).await
     }
 
     async fn plan(&self, _: &StepCx, wanted: &ItemRef) -> PlanResult<Item> {
-        Ok(Planned::new(format!("Read the stock of {}", wanted.item)))
+        // Reading changes nothing, so the preview can do it as well: what depends on the stock is previewed too.
+        let mut open = self.store.begin().await?;
+        let item = read_item(&mut open, &wanted.item).await?;
+        open.rollback().await;
+        Ok(Planned::new(format!("Read the stock of {}", wanted.item)).output(item))
     }
+}
+
+async fn read_item(tx: &mut SqliteTx, id: &str) -> ActionResult<Item> {
+    let sql = "SELECT price_cents, discontinued FROM item WHERE id = ?";
+    let found: Option<(i64, bool)> = sqlx::query_as(sql).bind(id).fetch_optional(&mut *tx).await?;
+    let Some((price_cents, discontinued)) = found else {
+        return Err(Stop::fail("NO_SUCH_ITEM", format!("there is no item `{id}`")));
+    };
+    let sql =
+        "SELECT warehouse, on_hand, minimum, reserved FROM stock WHERE item = ? ORDER BY warehouse";
+    let rows: Vec<(String, i64, i64, i64)> = sqlx::query_as(sql).bind(id).fetch_all(tx).await?;
+    let shelf =
+        |(warehouse, on_hand, minimum, reserved)| Shelf { warehouse, on_hand, minimum, reserved };
+    let warehouses = rows.into_iter().map(shelf).collect();
+    Ok(Item { id: id.to_owned(), price_cents, discontinued, warehouses })
 }
 
 /// What `priceOrder` is given.

@@ -10,6 +10,7 @@ mod delete;
 mod demo;
 mod diff;
 mod doctor;
+mod dry_run;
 mod effects;
 mod emit;
 mod events;
@@ -76,6 +77,8 @@ pub(crate) enum Command {
     Versions(versions::VersionsArgs),
     /// Emit an event; prints the ids of event and runs.
     Emit(emit::EmitArgs),
+    /// Have a version previewed: what it would do with an event, and at what cost. Nothing is done.
+    DryRun(dry_run::DryRunArgs),
     /// Record a signal; wakes the runs that wait for it.
     Signal(signal::SignalArgs),
     /// List signals that no run has used.
@@ -158,6 +161,7 @@ pub(crate) async fn run(built_in: &BuiltIn, arguments: Arguments) -> Result<Prin
         Command::Workflows(args) => workflows::run(&cx, &args).await,
         Command::Versions(args) => versions::run(&cx, args).await,
         Command::Emit(args) => emit::run(&cx, args).await,
+        Command::DryRun(args) => dry_run::run(&cx, args).await,
         Command::Signal(args) => signal::run(&cx, args).await,
         Command::Signals(args) => signals::run(&cx, &args).await,
         Command::Runs(args) => runs::run(&cx, args).await,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::Value;
-use surefoot_kernel_core::{PublishError, WorkflowKey};
+use surefoot_kernel_core::{Amounts, PublishError, WorkflowKey};
 use surefoot_language::{Bindings, compile};
 use surefoot_operator::{OperatorError, PublishSource};
 use surefoot_worker::SystemIds;
@@ -29,6 +29,9 @@ pub(crate) struct PublishArgs {
     /// The application's names and the ids behind them: JSON, kind to name to id.
     #[arg(long, value_name = "FILE")]
     bindings: Option<PathBuf>,
+    /// Cap what each of its runs may charge of a dimension: `payments=3`. Can be given several times.
+    #[arg(long, value_name = "DIMENSION=CAP")]
+    budget: Vec<String>,
     /// Store it without making it live.
     #[arg(long)]
     draft: bool,
@@ -44,6 +47,7 @@ pub(crate) async fn run(cx: &Context<'_>, args: PublishArgs) -> Result<Printed, 
     })?;
     let bindings = bindings_of(cx, args.bindings.as_ref())?;
     let scope = cx.scope()?;
+    let budget = budget_of(&args.budget)?;
     // Nothing is opened, let alone created, for a source that cannot be published.
     let compiled = compile(&source, Some(&manifest));
     if !compiled.findings.is_ok() {
@@ -57,6 +61,7 @@ pub(crate) async fn run(cx: &Context<'_>, args: PublishArgs) -> Result<Printed, 
         source: &source,
         manifest: &manifest,
         bindings: &bindings,
+        budget,
         activate: !args.draft,
     };
     match operator.publish(&SystemIds, publish).await {
@@ -88,6 +93,18 @@ fn key_of(args: &PublishArgs) -> Result<WorkflowKey, CliError> {
     let key = args.workflow.as_deref().or_else(of_file);
     let missing = || CliError::Usage("the workflow needs a key: add `--workflow`".to_owned());
     key.map(WorkflowKey::from).ok_or_else(missing)
+}
+
+fn budget_of(caps: &[String]) -> Result<Amounts, CliError> {
+    let numbers = caps.iter().map(|text| {
+        let (dimension, cap) = text.split_once('=')?;
+        Some((dimension, cap.parse::<f64>().ok()?))
+    });
+    let numbers: Option<Vec<_>> = numbers.collect();
+    let numbers = numbers.ok_or_else(|| {
+        CliError::Usage("`--budget` takes a dimension and its cap, such as `payments=3`".to_owned())
+    })?;
+    Amounts::of(numbers).map_err(|odd| CliError::Usage(format!("`--budget`: {odd}")))
 }
 
 fn bindings_of(cx: &Context<'_>, path: Option<&PathBuf>) -> Result<Bindings, CliError> {

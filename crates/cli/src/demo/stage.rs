@@ -77,7 +77,8 @@ impl Stage {
             action.settle_after = Some(Micros::from(SETTLE_AFTER));
         }
         for (key, source) in [surefoot_inventory::REORDER, surefoot_inventory::QUOTE] {
-            let publication = Publication::new(key, source);
+            // Seen in every run, and never in the way.
+            let publication = Publication::new(key, source).budget("payments", 3);
             let published = self.scope().publish(&manifest, publication).await;
             published.during("a workflow cannot be published")?;
         }

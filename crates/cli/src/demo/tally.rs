@@ -88,6 +88,8 @@ impl Journal {
                 | Fact::NothingHappened { step, .. } => self.settle(run, step, Said::Not),
                 Fact::InputsComputed { .. }
                 | Fact::BranchTaken { .. }
+                | Fact::Charged(_)
+                | Fact::StepPlanned { .. }
                 | Fact::OutcomeUnknown { .. }
                 | Fact::OutputRefused { .. }
                 | Fact::StepFailed { effect: None, .. }

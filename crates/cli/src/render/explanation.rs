@@ -1,6 +1,6 @@
 //! An explanation on one screen: where it stands, why, what happened, what to type.
 
-use surefoot_kernel_core::{EffectNote, Explanation, RunState, Shown};
+use surefoot_kernel_core::{BudgetLine, EffectNote, Explanation, RunState, Shown};
 
 use super::{Table, or_dash};
 use crate::page::{Page, Tone};
@@ -30,6 +30,10 @@ pub(crate) fn explanation(page: &mut Page, it: &Explanation) {
     ] {
         effects(page, heading, notes);
     }
+    if !it.budget.is_empty() {
+        page.heading("Budget of its tree of runs");
+        budget(page, &it.budget);
+    }
     if !it.would_repeat.is_empty() {
         page.heading("A worker that takes it now");
         for repeat in &it.would_repeat {
@@ -43,6 +47,14 @@ pub(crate) fn explanation(page: &mut Page, it: &Explanation) {
     for action in &it.legal_actions {
         page.line(format!("{}: {}", action.verb, action.why));
         page.line(format!("    {}", action.command));
+    }
+}
+
+/// Used and limit, by dimension.
+pub(super) fn budget(page: &mut Page, lines: &[BudgetLine]) {
+    for line in lines {
+        let limit = line.limit.map_or_else(|| "no limit".to_owned(), |limit| format!("of {limit}"));
+        page.line(format!("- {}: {} used, {limit}", line.dimension, line.used));
     }
 }
 

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use surefoot_operator::{RunView, ShowView};
 
+use super::explanation::budget;
 use super::{Table, at, or_dash};
 use crate::page::Page;
 
@@ -38,6 +39,10 @@ pub(crate) fn show(page: &mut Page, view: &ShowView) {
     value(page, "result   ", &view.result);
     if let Some(unreadable) = &view.unreadable {
         page.line(format!("unreadable {unreadable}"));
+    }
+    if !view.budget.is_empty() {
+        page.heading("Budget of its tree of runs");
+        budget(page, &view.budget);
     }
     steps(page, view);
     if !view.children.is_empty() {

@@ -9,7 +9,7 @@ use crate::interpreter::compute_inputs;
 use crate::plan::{ActionPolicy, Plan, RetryPolicy, Step, StepKind};
 use crate::{
     Code, EffectClass, End, Fact, Failure, LOOP_VALUE_MAX_BYTES, Next, OpenEffect, Phase,
-    RUN_MAX_CONSECUTIVE_FAILURES, RestoreInvalid, SaidBy, StepKey, Timestamp, Todo,
+    RUN_MAX_CONSECUTIVE_FAILURES, RestoreInvalid, Run, SaidBy, StepKey, Timestamp, Todo,
 };
 
 pub(super) fn advance(held: &Held, plan: &Plan, now: Timestamp) -> Result<Decision, Rejection> {
@@ -60,7 +60,7 @@ fn too_much(held: &Held, plan: &Plan, next: &Next<'_>, now: Timestamp) -> Option
         Next::Step { node, .. } => plan.retry_of(node),
         Next::Inputs | Next::Broken(_) | Next::Done { .. } => None,
     };
-    if let Some(failure) = exhausted(held, attempts_of(retry)) {
+    if let Some(failure) = exhausted(&held.run, attempts_of(retry)) {
         return Some(stop(failure));
     }
     // The results of a list of children are one outcome.
@@ -70,12 +70,17 @@ fn too_much(held: &Held, plan: &Plan, next: &Next<'_>, now: Timestamp) -> Option
         }
         Next::Step { .. } | Next::Inputs | Next::Broken(_) | Next::Done { .. } => OUTPUT_MAX_BYTES,
     };
+    journal_is_full(&held.run, outcome).map(stop)
+}
+
+/// Whether the journal has no room for an outcome of so many bytes, and what belongs to it.
+pub(crate) fn journal_is_full(run: &Run, outcome: usize) -> Option<Failure> {
     let room = (outcome + OUTPUT_MAX_BYTES) as u64;
-    (held.run.journal_bytes.saturating_add(room) > JOURNAL_MAX_BYTES).then(|| {
+    (run.journal_bytes.saturating_add(room) > JOURNAL_MAX_BYTES).then(|| {
         let text = format!(
             "the journal has no room for another step: its limit is {JOURNAL_MAX_BYTES} bytes"
         );
-        stop(Failure::new(Code::JOURNAL_FULL, text))
+        Failure::new(Code::JOURNAL_FULL, text)
     })
 }
 
@@ -84,9 +89,9 @@ fn attempts_of(retry: Option<&RetryPolicy>) -> u32 {
 }
 
 /// Whether too many executions in a row ended badly for another one.
-fn exhausted(held: &Held, attempts: u32) -> Option<Failure> {
-    (held.run.failures > attempts).then(|| {
-        let last = held.run.last_failure.as_ref().map_or_else(
+pub(crate) fn exhausted(run: &Run, attempts: u32) -> Option<Failure> {
+    (run.failures > attempts).then(|| {
+        let last = run.last_failure.as_ref().map_or_else(
             || "no execution lived long enough to say why".to_owned(),
             |failure| format!("the last one with {}: {}", failure.code, failure.message),
         );
@@ -177,7 +182,7 @@ pub(super) fn call(held: &Held, plan: &Plan, step: &StepKey, node: &Step) -> Res
     })
 }
 
-pub(super) fn policy_of<'p>(plan: &'p Plan, action: &str) -> Result<&'p ActionPolicy, Failure> {
+pub(crate) fn policy_of<'p>(plan: &'p Plan, action: &str) -> Result<&'p ActionPolicy, Failure> {
     plan.policies.get(action).ok_or_else(|| {
         let text =
             format!("the plan has no policy for action `{action}`: publish the workflow again");
@@ -202,7 +207,7 @@ fn ask_provider(held: &Held, plan: &Plan, effect: &OpenEffect) -> Decision {
     };
     // An action's attempts are calls, and a question is none: it is asked however few calls are allowed.
     let attempts = attempts_of(plan.retry_of(node)).max(RUN_MAX_CONSECUTIVE_FAILURES);
-    if let Some(failure) = exhausted(held, attempts) {
+    if let Some(failure) = exhausted(&held.run, attempts) {
         return attention(held, failure.at(&effect.step));
     }
     match call(held, plan, &effect.step, node) {

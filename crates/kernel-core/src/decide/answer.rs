@@ -1,5 +1,7 @@
 //! What an action's answer means, by its class.
 
+use serde_json::Value;
+
 use super::advance::{call, completed, policy_of};
 use super::backoff::retry_delay;
 use super::{
@@ -8,8 +10,8 @@ use super::{
 };
 use crate::plan::{ActionPolicy, Plan, RetryPolicy, Step, StepKind};
 use crate::{
-    Code, EffectClass, EffectState, End, Fact, Failure, Next, Phase, ReleaseReason, SaidBy,
-    StepKey, Timestamp, Todo,
+    Amounts, Code, EffectClass, EffectState, End, Fact, Failure, Next, Phase, ReleaseReason,
+    SaidBy, StepCharge, StepKey, Timestamp, Todo,
 };
 
 /// All that comes before the call is done.
@@ -26,24 +28,58 @@ pub(super) fn prepared(
     }
     match result {
         Prepared::Stopped(answer) => Ok(without_effect(held, open, step, answer, now)),
-        Prepared::Ready if held.run.cancel.is_some() => {
+        Prepared::Ready { .. } if held.run.cancel.is_some() => {
             Ok(super::advance::end(held, End::Canceled, now))
         }
-        Prepared::Ready => Ok(make_call(held, plan, step, open, now)),
+        Prepared::Ready { cost } => {
+            let facts = charge(held, step, cost).into_iter().collect();
+            Ok(make_call(held, plan, (step, open), facts, now))
+        }
     }
 }
 
-fn make_call(held: &Held, plan: &Plan, step: &StepKey, open: Open<'_>, now: Timestamp) -> Decision {
+/// What a step pays, unless it costs nothing or has paid already.
+fn charge(held: &Held, step: &StepKey, amounts: Amounts) -> Option<Fact> {
+    let is_due = !amounts.is_nothing() && !held.run.has_paid(step);
+    is_due.then(|| Fact::Charged(StepCharge { step: step.clone(), amounts }))
+}
+
+/// Charge and mark are one commit, durable before the call.
+fn make_call(
+    held: &Held,
+    plan: &Plan,
+    (step, open): (&StepKey, Open<'_>),
+    mut facts: Vec<Fact>,
+    now: Timestamp,
+) -> Decision {
     match call(held, plan, step, open.node) {
         Ok(call) => {
-            let action = call.action.clone();
-            let mark = Fact::CallMarked { step: step.clone(), action, at: now };
-            let is_marked = call.class.is_marked_before_call();
-            let facts = if is_marked { vec![mark] } else { Vec::new() };
+            if call.class.is_marked_before_call() {
+                let action = call.action.clone();
+                facts.push(Fact::CallMarked { step: step.clone(), action, at: now });
+            }
             Decision::command(held, facts, Command::Call(call), Durability::Before)
         }
         Err(failure) => super::advance::fail(held, (step, open.node), failure, now),
     }
+}
+
+/// A transactional action has done its work: charge and outcome are written in the transaction of the work.
+pub(super) fn worked(
+    held: &Held,
+    plan: &Plan,
+    step: &StepKey,
+    cost: Amounts,
+    output: Value,
+    now: Timestamp,
+) -> Result<Decision, Rejection> {
+    let open = open_action(held, plan, step)?;
+    if open.policy.class != EffectClass::Transactional {
+        return Err(wrong_state(&held.run, "only a transactional step works in a transaction"));
+    }
+    let mut facts: Vec<Fact> = charge(held, step, cost).into_iter().collect();
+    facts.push(completed(step, output, SaidBy::Action));
+    Ok(then_cancel(held, facts, Durability::Now, now))
 }
 
 /// The action came back.

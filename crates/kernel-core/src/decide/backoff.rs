@@ -29,7 +29,7 @@ pub(super) fn backoff(policy: &RetryPolicy, run: RunId, failures: u32) -> Micros
 }
 
 /// The same, but not before what the provider asked for.
-pub(super) fn retry_delay(
+pub(crate) fn retry_delay(
     policy: &RetryPolicy,
     run: RunId,
     failures: u32,

@@ -16,10 +16,13 @@ use serde_json::Value;
 
 use crate::plan::Plan;
 use crate::{
-    Children, Code, Cursor, Dependency, EffectClass, EffectKey, Fact, Failure, Invocation, Joined,
-    JournalEntry, Lease, Micros, Run, RunId, RunState, StepKey, Timestamp, Wake,
+    Amounts, Children, Code, Cursor, Dependency, EffectClass, EffectKey, Exceeded, Fact, Failure,
+    Invocation, Joined, JournalEntry, Lease, Micros, Run, RunId, RunState, StepKey, Timestamp,
+    Wake,
 };
 
+pub(crate) use advance::{exhausted, journal_is_full, policy_of};
+pub(crate) use backoff::retry_delay;
 pub use backoff::{RELEASE_BACKOFF_FIRST, RELEASE_BACKOFF_MAX, release_backoff};
 pub use sealed::{Receipt, Sealed, Unopened};
 
@@ -109,6 +112,15 @@ pub enum Input {
         step: StepKey,
         /// With what.
         answer: Answer,
+    },
+    /// A transactional action has done its work, inside of the transaction that records it.
+    Worked {
+        /// The step.
+        step: StepKey,
+        /// What it charges, last in its transaction.
+        cost: Amounts,
+        /// An output that fits its schema and size.
+        output: Value,
     },
     /// The provider was asked what became of an effect.
     Reconciled {
@@ -201,10 +213,35 @@ pub enum RowInput {
 /// What came of the preparation of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Prepared {
-    /// The call may be made.
-    Ready,
+    /// The call may be made, at this cost.
+    Ready {
+        /// What it charges, unless the step has paid already.
+        cost: Amounts,
+    },
     /// It may not: refused, failed or waiting; nothing was called.
     Stopped(Answer),
+}
+
+impl Input {
+    /// What a refused charge makes of the input whose decision asked for it; `None` for one that never charges.
+    #[must_use]
+    pub fn over_budget(self, exceeded: &Exceeded) -> Option<Self> {
+        let (retryable, retry_after) = (false, None);
+        let answer = Answer::Failed { failure: exceeded.failure(), retryable, retry_after };
+        match self {
+            Self::Prepared { step, result: Prepared::Ready { .. } } => {
+                Some(Self::Prepared { step, result: Prepared::Stopped(answer) })
+            }
+            Self::Worked { step, .. } => Some(Self::Answer { step, answer }),
+            Self::Advance
+            | Self::Prepared { result: Prepared::Stopped(_), .. }
+            | Self::Answer { .. }
+            | Self::Reconciled { .. }
+            | Self::Spawned { .. }
+            | Self::Joined { .. }
+            | Self::Row(_) => None,
+        }
+    }
 }
 
 /// How an action came back, in one vocabulary for all classes.
@@ -463,6 +500,9 @@ pub fn decide(
         Input::Advance => advance::advance(held, plan, now),
         Input::Prepared { step, result } => answer::prepared(held, plan, &step, result, now),
         Input::Answer { step, answer } => answer::answered(held, plan, &step, answer, now),
+        Input::Worked { step, cost, output } => {
+            answer::worked(held, plan, &step, cost, output, now)
+        }
         Input::Reconciled { step, answer } => reconcile::reconciled(held, plan, &step, answer, now),
         Input::Spawned { step, result } => children::spawned(held, plan, &step, result, now),
         Input::Joined { step, joined } => children::joined(held, plan, &step, joined, now),

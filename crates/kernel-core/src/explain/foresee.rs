@@ -54,6 +54,8 @@ fn stop_of(fact: &Fact) -> Option<Foreseen> {
         Fact::Ended { .. } | Fact::Parked { .. } => Some(Foreseen::Stops(None)),
         Fact::InputsComputed { .. }
         | Fact::BranchTaken { .. }
+        | Fact::Charged(_)
+        | Fact::StepPlanned { .. }
         | Fact::CallMarked { .. }
         | Fact::OutcomeUnknown { .. }
         | Fact::NothingHappened { .. }

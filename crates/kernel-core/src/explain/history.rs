@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    Code, EffectState, End, Fact, Failure, JournalEntry, Run, SaidBy, StepKey, Taken, Timestamp,
+    Code, EffectState, End, Fact, Failure, JournalEntry, Run, SaidBy, StepCharge, StepKey, Taken,
+    Timestamp,
 };
 
 /// The journal, by step.
@@ -106,9 +107,15 @@ impl<'j> History<'j> {
                     self.moved_on(at);
                 }
             }
-            Fact::DeadlineSet { step, .. } | Fact::ReconcileAsked { step } => {
+            Fact::Charged(StepCharge { step, .. })
+            | Fact::DeadlineSet { step, .. }
+            | Fact::ReconcileAsked { step } => {
                 self.step(step, at);
                 self.is_touched_since = true;
+            }
+            Fact::StepPlanned { step, .. } => {
+                self.step(step, at);
+                self.moved_on(at);
             }
             Fact::CancelRequested(_) => {}
             Fact::AttentionCalled { .. } => self.is_touched_since = true,
@@ -155,6 +162,7 @@ impl<'j> History<'j> {
             Fact::StepCompleted { by, .. } => *by == SaidBy::Operator,
             Fact::InputsComputed { .. }
             | Fact::BranchTaken { .. }
+            | Fact::StepPlanned { .. }
             | Fact::StepFailed { caught: true, .. } => false,
             Fact::Ended { .. } => {
                 let is_touched = self.is_touched_since;
@@ -169,7 +177,8 @@ impl<'j> History<'j> {
                 }
                 return;
             }
-            Fact::CallMarked { .. }
+            Fact::Charged(_)
+            | Fact::CallMarked { .. }
             | Fact::OutcomeUnknown { .. }
             | Fact::NothingHappened { .. }
             | Fact::OutputRefused { .. }

@@ -18,8 +18,8 @@ use serde::Serialize;
 
 use crate::plan::{Footprint, Plan};
 use crate::{
-    Code, Cursor, EffectClass, EffectKey, Failure, GroupRow, Invocation, JournalEntry, Micros,
-    Next, Run, RunId, RunState, SessionRow, StepKey, Timestamp,
+    Budget, BudgetLine, Code, Cursor, EffectClass, EffectKey, Failure, GroupRow, Invocation,
+    JournalEntry, Micros, Mode, Next, Run, RunId, RunState, SessionRow, StepKey, Timestamp,
 };
 
 pub use effects::{EffectNote, EffectNotes, Repeat};
@@ -50,6 +50,8 @@ pub struct ExplainInput<'a> {
     pub unreadable: Option<&'a str>,
     /// The worker sessions of the app, live or not.
     pub sessions: &'a [SessionRow],
+    /// The counters of its root run.
+    pub budget: &'a Budget,
     /// Whether the signal that the run waits for is recorded already, if somebody looked.
     pub is_signaled: Option<bool>,
     /// Its children, by the step that created them.
@@ -83,6 +85,9 @@ pub struct Explanation {
     pub steps_omitted: u64,
     /// What happened outside the journal.
     pub effects: EffectNotes,
+    /// The effect budget of its tree of runs, by dimension.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub budget: Vec<BudgetLine>,
     /// What a worker that takes the run would do again.
     pub would_repeat: Vec<Repeat>,
     /// What a person may do now.
@@ -178,7 +183,9 @@ impl<'a> Known<'a> {
         let history = history::History::of(input.run, input.journal);
         let mut unreadable = input.unreadable.map(str::to_owned);
         let mut cursor = None;
-        if let (Some(plan), None) = (input.plan, &unreadable) {
+        // A dry run has no cursor: what it found is its bill.
+        let is_execution = input.run.origin.mode == Mode::Execute;
+        if let (Some(plan), None, true) = (input.plan, &unreadable, is_execution) {
             let facts = input.journal.iter().flat_map(|entry| &entry.facts);
             let fresh = Cursor::new(input.run, plan, input.invocation.clone());
             match JournalEntry::check_contiguous(input.journal, 0, input.run.seq)
@@ -257,6 +264,7 @@ pub fn explain(input: &ExplainInput<'_>) -> Explanation {
         read_at: input.now,
         headline: moving::headline(&known),
         why_not_moving,
+        budget: input.budget.lines(),
         would_repeat: effects::would_repeat(&known),
         legal_actions: legal::legal_actions(&known),
         steps: walked.steps,

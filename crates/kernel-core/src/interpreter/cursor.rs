@@ -7,7 +7,7 @@ use super::env::Env;
 use super::position::{Branch, Frame, Inside, key_of, list_at};
 use crate::expr::{EvalError, Names, Template};
 use crate::plan::{CAUGHT_ERROR, Plan, Step, StepKind};
-use crate::{Code, Fact, Failure, Invocation, Run, StepKey, Taken};
+use crate::{Code, Fact, Failure, Invocation, Run, StepCharge, StepKey, Taken};
 
 /// The journal and the plan do not fit: malformed, incomplete, or of another plan. Never guessed around.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -132,38 +132,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::render`]; `LIMIT_EXCEEDED` for a loop over too many items.
     pub(crate) fn choose(&self, node: &Step, limit: u32) -> Result<Taken, Failure> {
-        match &node.kind {
-            StepKind::If { condition, otherwise, .. } => {
-                let holds =
-                    crate::expr::evaluate_condition(condition, &self.env).map_err(failure_of)?;
-                Ok(match (holds, otherwise) {
-                    (true, _) => Taken::Then,
-                    (false, Some(_)) => Taken::Else,
-                    (false, None) => Taken::Nothing,
-                })
-            }
-            StepKind::Switch { on, cases, default } => {
-                let value = self.render(on)?;
-                for (index, case) in (0_u32..).zip(cases) {
-                    let when = self.render(&case.when)?;
-                    if crate::expr::equal(&value, &when).map_err(failure_of)? {
-                        return Ok(Taken::Case(index));
-                    }
-                }
-                Ok(if default.is_some() { Taken::Default } else { Taken::Nothing })
-            }
-            StepKind::ForEach { over, .. } => items_of(self.render(over)?, limit),
-            StepKind::Action { .. }
-            | StepKind::SetVariable { .. }
-            | StepKind::Succeed { .. }
-            | StepKind::Fail { .. }
-            | StepKind::Delay(_)
-            | StepKind::WaitFor { .. }
-            | StepKind::RunWorkflow { .. }
-            | StepKind::RunWorkflows { .. } => {
-                Err(Failure::new(Code::RESTORE_INVALID, "this step has no branches"))
-            }
-        }
+        choose_by(node, limit, &self.env).map_err(Unchosen::into_failure)
     }
 
     /// Moves by one fact. Facts that concern no position change nothing.
@@ -183,13 +152,17 @@ impl Cursor {
                 self.complete(plan, output.clone())
             }
             Fact::StepFailed { step, error, caught: true, .. } => self.catch(plan, step, error),
-            Fact::CallMarked { step, .. }
+            Fact::Charged(StepCharge { step, .. })
+            | Fact::CallMarked { step, .. }
             | Fact::OutcomeUnknown { step, .. }
             | Fact::NothingHappened { step, .. }
             | Fact::OutputRefused { step, .. }
             | Fact::StepFailed { step, caught: false, .. }
             | Fact::DeadlineSet { step, .. }
             | Fact::ReconcileAsked { step } => self.expect(step),
+            Fact::StepPlanned { step, .. } => {
+                Err(invalid(format!("`{step}` was previewed, and this is an execution")))
+            }
             Fact::CancelRequested(_)
             | Fact::AttentionCalled { .. }
             | Fact::Retried
@@ -366,8 +339,70 @@ impl Names for With<'_> {
     }
 }
 
+/// Why a control step chose nothing.
+#[derive(Debug)]
+pub(crate) enum Unchosen {
+    /// An expression has no value.
+    Eval(EvalError),
+    /// It has one that is of no use.
+    Unfit(Failure),
+}
+
+impl Unchosen {
+    pub(crate) fn into_failure(self) -> Failure {
+        match self {
+            Self::Eval(error) => failure_of(error),
+            Self::Unfit(failure) => failure,
+        }
+    }
+}
+
+impl From<EvalError> for Unchosen {
+    fn from(error: EvalError) -> Self {
+        Self::Eval(error)
+    }
+}
+
+/// What a control step chooses by these names.
+pub(crate) fn choose_by(node: &Step, limit: u32, names: &dyn Names) -> Result<Taken, Unchosen> {
+    match &node.kind {
+        StepKind::If { condition, otherwise, .. } => {
+            let holds = crate::expr::evaluate_condition(condition, names)?;
+            Ok(match (holds, otherwise) {
+                (true, _) => Taken::Then,
+                (false, Some(_)) => Taken::Else,
+                (false, None) => Taken::Nothing,
+            })
+        }
+        StepKind::Switch { on, cases, default } => {
+            let value = crate::expr::render(on, names)?;
+            for (index, case) in (0_u32..).zip(cases) {
+                let when = crate::expr::render(&case.when, names)?;
+                if crate::expr::equal(&value, &when)? {
+                    return Ok(Taken::Case(index));
+                }
+            }
+            Ok(if default.is_some() { Taken::Default } else { Taken::Nothing })
+        }
+        StepKind::ForEach { over, .. } => {
+            items_of(crate::expr::render(over, names)?, limit).map_err(Unchosen::Unfit)
+        }
+        StepKind::Action { .. }
+        | StepKind::SetVariable { .. }
+        | StepKind::Succeed { .. }
+        | StepKind::Fail { .. }
+        | StepKind::Delay(_)
+        | StepKind::WaitFor { .. }
+        | StepKind::RunWorkflow { .. }
+        | StepKind::RunWorkflows { .. } => {
+            let text = "this step has no branches";
+            Err(Unchosen::Unfit(Failure::new(Code::RESTORE_INVALID, text)))
+        }
+    }
+}
+
 /// The name that a step's output is bound to.
-fn name_of(node: &Step) -> Option<&str> {
+pub(crate) fn name_of(node: &Step) -> Option<&str> {
     match &node.kind {
         StepKind::SetVariable { name, .. } => Some(name),
         StepKind::Action { .. }
@@ -410,7 +445,7 @@ fn items_of(value: Value, limit: u32) -> Result<Taken, Failure> {
     Ok(Taken::Items(items))
 }
 
-fn failure_of(error: EvalError) -> Failure {
+pub(crate) fn failure_of(error: EvalError) -> Failure {
     let code = match error {
         EvalError::Missing { .. } | EvalError::Waiting(_) => Code::VALUE_UNAVAILABLE,
         EvalError::Invalid { .. } => Code::EXPRESSION_ERROR,

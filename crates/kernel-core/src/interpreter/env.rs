@@ -8,16 +8,16 @@ use crate::{Invocation, RunId, Timestamp};
 
 /// The reserved roots and the saved names, innermost last.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Env {
+pub(crate) struct Env {
     now: Timestamp,
     run: Value,
     bindings: Value,
-    pub(super) invocation: Invocation,
+    pub(crate) invocation: Invocation,
     names: Vec<(String, Value)>,
 }
 
 impl Env {
-    pub(super) fn new(run: RunId, plan: &Plan, invocation: Invocation, now: Timestamp) -> Self {
+    pub(crate) fn new(run: RunId, plan: &Plan, invocation: Invocation, now: Timestamp) -> Self {
         let id = ("id".to_owned(), Value::String(run.to_string()));
         Self {
             now,
@@ -28,17 +28,17 @@ impl Env {
         }
     }
 
-    pub(super) fn bind(&mut self, name: &str, value: Value) {
+    pub(crate) fn bind(&mut self, name: &str, value: Value) {
         self.names.push((name.to_owned(), value));
     }
 
     /// How many names are visible: where a scope begins.
-    pub(super) fn mark(&self) -> usize {
+    pub(crate) fn mark(&self) -> usize {
         self.names.len()
     }
 
     /// Ends a scope: names do not escape it.
-    pub(super) fn forget_after(&mut self, mark: usize) {
+    pub(crate) fn forget_after(&mut self, mark: usize) {
         self.names.truncate(mark);
     }
 }

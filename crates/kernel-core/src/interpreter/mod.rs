@@ -10,8 +10,10 @@ mod position;
 
 pub(crate) use cursor::json_len;
 pub use cursor::{Cursor, Next, RestoreInvalid};
+pub(crate) use cursor::{Unchosen, choose_by, failure_of, name_of};
+pub(crate) use env::Env;
 pub(crate) use inputs::compute_inputs;
-pub(crate) use position::{Branch, KeyPath};
+pub(crate) use position::{Branch, KeyPath, branch_of, branches_of};
 
 /// Bytes of JSON of a list that a loop rebuilds from its iterations' outputs.
 pub const LOOP_VALUE_MAX_BYTES: usize = 16 * 1024 * 1024;

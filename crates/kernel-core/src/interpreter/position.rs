@@ -53,7 +53,7 @@ impl Frame {
 }
 
 /// The steps of a branch, if the plan has that branch.
-pub(super) fn branch_of(node: &Step, branch: Branch) -> Option<&[Step]> {
+pub(crate) fn branch_of(node: &Step, branch: Branch) -> Option<&[Step]> {
     match (&node.kind, branch) {
         (StepKind::If { then, .. }, Branch::Then) => Some(then),
         (StepKind::If { otherwise, .. }, Branch::Else) => otherwise.as_deref(),
@@ -63,6 +63,27 @@ pub(super) fn branch_of(node: &Step, branch: Branch) -> Option<&[Step]> {
         (StepKind::Switch { default, .. }, Branch::Default) => default.as_deref(),
         (StepKind::Action { catch, .. }, Branch::Catch) => catch.as_deref(),
         _ => None,
+    }
+}
+
+/// The branches that a step has, and whether one of them is always taken.
+pub(crate) fn branches_of(node: &Step) -> (Vec<Branch>, bool) {
+    match &node.kind {
+        StepKind::If { otherwise: Some(_), .. } => (vec![Branch::Then, Branch::Else], true),
+        StepKind::If { otherwise: None, .. } => (vec![Branch::Then], false),
+        StepKind::Switch { cases, default, .. } => {
+            let cases = (0..cases.len()).map(Branch::Case);
+            (cases.chain(default.as_ref().map(|_| Branch::Default)).collect(), default.is_some())
+        }
+        StepKind::ForEach { .. }
+        | StepKind::Action { .. }
+        | StepKind::SetVariable { .. }
+        | StepKind::Succeed { .. }
+        | StepKind::Fail { .. }
+        | StepKind::Delay(_)
+        | StepKind::WaitFor { .. }
+        | StepKind::RunWorkflow { .. }
+        | StepKind::RunWorkflows { .. } => (Vec::new(), false),
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    Attention, CancelRequest, Fact, Failure, JournalEntry, Micros, OpenEffect, Phase, Run,
-    StepDeadline, StepKey, Timestamp, Todo, apply,
+    Amounts, Attention, Budget, CancelRequest, Fact, Failure, JournalEntry, Micros, OpenEffect,
+    Phase, Run, StepCharge, StepDeadline, StepKey, Timestamp, Todo, apply,
 };
 
 /// A property does not hold.
@@ -18,6 +18,7 @@ pub struct JournaledView {
     seq: u64,
     cancel: Option<CancelRequest>,
     deadline: Option<StepDeadline>,
+    charged: Option<StepCharge>,
     stands: Stands,
 }
 
@@ -49,6 +50,7 @@ pub fn journaled_view(run: &Run) -> JournaledView {
         seq: run.seq,
         cancel: run.cancel.clone(),
         deadline: run.deadline.clone(),
+        charged: run.charged.clone(),
         stands,
     }
 }
@@ -116,6 +118,26 @@ fn fold_gives_row(run: &Run, journal: &[JournalEntry]) -> Result<(), Violation> 
     } else {
         Err(Violation(format!("the journal folds to {folded:#?}, the row is {stored:#?}")))
     }
+}
+
+/// A step charges at most once, and the counters are the sum of what is recorded.
+pub(super) fn charged_once(budget: &Budget, journal: &[JournalEntry]) -> Result<(), Violation> {
+    let (mut seen, mut sum) = (BTreeSet::new(), Amounts::default());
+    for fact in journal.iter().flat_map(|entry| &entry.facts) {
+        if let Fact::Charged(charge) = fact {
+            if !seen.insert(&charge.step) {
+                return Err(Violation(format!("`{}` was charged twice", charge.step)));
+            }
+            sum.add_all(&charge.amounts);
+        }
+    }
+    for line in budget.lines() {
+        let charged = sum.get(&line.dimension).unwrap_or_default();
+        if line.used != charged || line.limit.is_some_and(|limit| limit < line.used) {
+            return Err(Violation(format!("{charged} were charged, the counter says {line:?}")));
+        }
+    }
+    Ok(())
 }
 
 /// An outcome is recorded at most once per step; a failure that was caught is one.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::work::cost;
 use super::world::{Op, Span, Verb};
 use crate::expr::{Expr, Template};
 use crate::plan::{
@@ -12,9 +13,9 @@ use crate::plan::{
     StepKind,
 };
 use crate::{
-    Answer, Code, Dependency, EffectClass, EffectState, End, Fact, Failure, Input, Joined, Lease,
-    Micros, Prepared, ReconcileAnswer, RowInput, SaidBy, SessionId, StepKey, Taken, Timestamp,
-    Verdict, Wake,
+    Amounts, Answer, Code, Dependency, EffectClass, EffectState, End, Fact, Failure, Input, Joined,
+    Lease, Micros, Prepared, ReconcileAnswer, RowInput, SaidBy, SessionId, StepCharge, StepKey,
+    Taken, Timestamp, Verdict, Wake,
 };
 
 const CLASSES: [EffectClass; 4] = [
@@ -237,10 +238,15 @@ pub fn any_input() -> impl Strategy<Value = Input> {
         Just(ReconcileAnswer::Unknown { why: "gone".to_owned() }),
         Just(ReconcileAnswer::Error { message: "down".to_owned(), retry_after: None }),
     ];
-    let prepared = prop_oneof![Just(Prepared::Ready), any_answer().prop_map(Prepared::Stopped),];
+    let prepared = prop_oneof![
+        Just(Prepared::Ready { cost: Amounts::default() }),
+        Just(Prepared::Ready { cost: cost() }),
+        any_answer().prop_map(Prepared::Stopped),
+    ];
     prop_oneof![
         Just(Input::Advance),
         (any_key(), prepared).prop_map(|(step, result)| Input::Prepared { step, result }),
+        any_key().prop_map(|step| Input::Worked { step, cost: cost(), output: json!(1) }),
         (any_key(), any_answer()).prop_map(|(step, answer)| Input::Answer { step, answer }),
         (any_key(), reconciled).prop_map(|(step, answer)| Input::Reconciled { step, answer }),
         any_key().prop_map(|step| Input::Spawned { step, result: Ok(()) }),
@@ -267,6 +273,7 @@ pub fn any_fact() -> impl Strategy<Value = Fact> {
     prop_oneof![
         Just(Fact::InputsComputed { inputs: json!({}) }),
         any_key().prop_map(|step| Fact::BranchTaken { step, taken: Taken::Then }),
+        any_key().prop_map(|step| Fact::Charged(StepCharge { step, amounts: cost() })),
         any_key().prop_map(move |step| Fact::CallMarked {
             step,
             action: "ambiguous".to_owned(),

@@ -3,12 +3,12 @@
 use serde_json::json;
 
 use super::invariants::Violation;
-use super::world::{Checked, LEASE, Verb, Worker, World};
-use crate::plan::{Plan, StepKind};
+use super::world::{Checked, LEASE, Refused, Verb, Worker, World};
 use crate::{
-    Answer, Call, Code, Command, Commit, Decision, Dependency, Durability, EffectClass, EffectKey,
-    Failure, Fenced, Held, Input, Micros, Next, Phase, Prepared, RUN_MAX_CONSECUTIVE_FAILURES,
-    Receipt, ReconcileAnswer, Rejection, RowInput, Todo, Verdict, decide,
+    Amounts, Answer, Call, Code, Command, Commit, Decision, Dependency, Durability, EffectClass,
+    EffectKey, Exceeded, Failure, Fenced, Held, Input, Micros, Next, Phase, Prepared,
+    RUN_MAX_CONSECUTIVE_FAILURES, Receipt, ReconcileAnswer, Rejection, RowInput, Todo, Verdict,
+    decide,
 };
 
 impl World {
@@ -74,11 +74,8 @@ impl World {
             Ok(decision) => decision,
             Err(rejection) => return Err(unexpected(&rejection)),
         };
-        let transacted = if let Input::Answer { step, answer: Answer::Succeeded { .. } } = &input {
-            (class_of(&worker.held, &self.plan) == Some(EffectClass::Transactional)).then_some(step)
-        } else {
-            None
-        };
+        let transacted = if let Input::Worked { step, .. } = &input { Some(step) } else { None };
+        let before = worker.clone();
         match self.settle(slot, worker, decision)? {
             Settled::Done => {
                 if let Some(step) = transacted {
@@ -87,6 +84,10 @@ impl World {
                 Ok(())
             }
             Settled::NotWritten => Ok(()),
+            Settled::OverBudget(exceeded) => match input.over_budget(&exceeded) {
+                Some(refused) => self.decided(slot, before, refused),
+                None => Err(Violation(format!("nobody asked for this charge: {exceeded}"))),
+            },
             Settled::Conflict => {
                 self.begin(slot)?;
                 let again = self.workers.get_mut(slot).and_then(Option::take);
@@ -131,8 +132,9 @@ impl World {
             }
             match self.commit(commit) {
                 Ok(()) => {}
-                Err(Fenced::LeaseLost) => return Ok(Settled::NotWritten),
-                Err(Fenced::Conflict) => return Ok(Settled::Conflict),
+                Err(Refused::Fenced(Fenced::LeaseLost)) => return Ok(Settled::NotWritten),
+                Err(Refused::Fenced(Fenced::Conflict)) => return Ok(Settled::Conflict),
+                Err(Refused::Exceeded(exceeded)) => return Ok(Settled::OverBudget(exceeded)),
             }
             worker.held.run = self.stored.clone();
             worker.base = self.stored.stamp();
@@ -190,7 +192,7 @@ impl World {
                     0 => Prepared::Stopped(failed(Code::FORBIDDEN, false)),
                     1 => Prepared::Stopped(failed("BUSY".into(), true)),
                     2 => Prepared::Stopped(Answer::Waiting { on: waits(choice) }),
-                    _ => Prepared::Ready,
+                    _ => Prepared::Ready { cost: cost() },
                 };
                 Some(Input::Prepared { step: call.step.clone(), result })
             }
@@ -198,7 +200,18 @@ impl World {
                 let answer = self.ambiguous(worker, call, choice)?;
                 answer.map(|answer| Input::Answer { step: call.step.clone(), answer })
             }
-            Command::Call(call) | Command::Transact(call) => {
+            Command::Transact(call) => plain(call, choice).map(|answer| {
+                let step = call.step.clone();
+                match answer {
+                    Answer::Succeeded { output } => Input::Worked { step, cost: cost(), output },
+                    answer @ (Answer::OutputRefused { .. }
+                    | Answer::Failed { .. }
+                    | Answer::Waiting { .. }
+                    | Answer::Unknown { .. }
+                    | Answer::NotCalled) => Input::Answer { step, answer },
+                }
+            }),
+            Command::Call(call) => {
                 let answer = plain(call, choice);
                 answer.map(|answer| Input::Answer { step: call.step.clone(), answer })
             }
@@ -335,17 +348,25 @@ impl World {
     }
 }
 
-/// The class of the action at which a run stands.
-fn class_of(held: &Held, plan: &Plan) -> Option<EffectClass> {
-    let Ok(Next::Step { node, .. }) = held.cursor.next(plan) else { return None };
-    let StepKind::Action { action, .. } = &node.kind else { return None };
-    plan.policies.get(action).map(|policy| policy.class)
+/// What each step with an effect costs.
+pub(super) fn cost() -> Amounts {
+    amounts([("effects", 1.0), ("eur", 0.1)])
+}
+
+/// Seldom too little, and nothing said of `eur`.
+pub(super) fn caps() -> Amounts {
+    amounts([("effects", 5.0)])
+}
+
+fn amounts<const N: usize>(numbers: [(&str, f64); N]) -> Amounts {
+    Amounts::of(numbers).unwrap_or_default()
 }
 
 enum Settled {
     Done,
     NotWritten,
     Conflict,
+    OverBudget(Exceeded),
 }
 
 /// No hook of a non-pure action is called while a fact before it is not durable. A transaction writes them itself.

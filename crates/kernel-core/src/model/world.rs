@@ -8,9 +8,9 @@ use super::family::Family;
 use super::invariants::{self, Violation};
 use crate::plan::Plan;
 use crate::{
-    Command, Commit, EffectKey, EventId, Fact, Fenced, Held, Input, Invocation, JournalEntry,
-    Lease, Micros, Mode, Origin, Phase, Receipt, RowInput, Run, RunId, SessionId, Stamp, StepKey,
-    Timestamp, VersionId, Wake, apply, decide, decide_row,
+    Budget, Command, Commit, EffectKey, EventId, Exceeded, Fact, Fenced, Held, Input, Invocation,
+    JournalEntry, Lease, Micros, Mode, Origin, Phase, Receipt, RowInput, Run, RunId, SessionId,
+    Stamp, StepKey, Timestamp, VersionId, Wake, apply, decide, decide_row,
 };
 
 pub(super) const LEASE: Micros = Micros::from_secs(120);
@@ -139,6 +139,17 @@ pub struct World {
     pub(super) family: Family,
     /// Rows that transactional steps wrote, by step.
     pub(super) rows: BTreeMap<StepKey, u32>,
+    /// The counters of the run's budget.
+    pub(super) budget: Budget,
+}
+
+/// Why the store did not take a commit.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Refused {
+    #[error(transparent)]
+    Fenced(#[from] Fenced),
+    #[error(transparent)]
+    Exceeded(#[from] Exceeded),
 }
 
 pub(super) type Checked = Result<(), Violation>;
@@ -173,6 +184,7 @@ impl World {
             signals: BTreeSet::new(),
             family: Family::default(),
             rows: BTreeMap::new(),
+            budget: Budget::of_caps(&super::work::caps()),
         }
     }
 
@@ -215,6 +227,7 @@ impl World {
 
     fn check(&self, before: &Run) -> Checked {
         invariants::check(&self.stored, &self.journal, self.now)?;
+        invariants::charged_once(&self.budget, &self.journal)?;
         if matches!(before.phase, Phase::Succeeded { .. } | Phase::Canceled { .. })
             && *before != self.stored
         {
@@ -283,8 +296,11 @@ impl World {
     }
 
     /// The store's side of a commit: fence, row, journal, and a park that finds its signal.
-    pub(super) fn commit(&mut self, commit: Commit) -> Result<(), Fenced> {
+    pub(super) fn commit(&mut self, commit: Commit) -> Result<(), Refused> {
         commit.before.check(&self.stored)?;
+        if let Some(charge) = &commit.charge {
+            self.budget.charge(charge)?;
+        }
         let generation = commit.after.generation;
         self.stored = commit.after;
         if let Some(text) = commit.journal {
@@ -335,7 +351,7 @@ impl World {
         let commit = Commit::new(&self.stored, &facts);
         match self.commit(commit) {
             Ok(()) => Ok(true),
-            Err(fenced) => Err(Violation(format!("a commit on the present row: {fenced}"))),
+            Err(refused) => Err(Violation(format!("a commit on the present row: {refused}"))),
         }
     }
 

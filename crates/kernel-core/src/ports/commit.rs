@@ -1,6 +1,6 @@
 //! The one way a run is written.
 
-use crate::{Fact, Receipt, RestoreInvalid, Run, Stamp, Timestamp, apply};
+use crate::{Amounts, Fact, Receipt, RestoreInvalid, Run, Stamp, StepCharge, Timestamp, apply};
 
 /// One write of one run: what it was decided on, what the run is then, and what the journal gets. Stores turn it
 /// into rows, atomically; they never look into the facts.
@@ -12,6 +12,8 @@ pub struct Commit {
     pub after: Run,
     /// What is appended to the journal; absent if no fact is journaled.
     pub journal: Option<JournalText>,
+    /// What is charged to the budget of the root run, with it or not at all.
+    pub charge: Option<Amounts>,
     /// Written with it, for what a person did.
     pub audit: Option<Audit>,
 }
@@ -85,10 +87,11 @@ impl Commit {
             // Facts hold JSON values and text only: encoding them cannot fail.
             facts: serde_json::to_string(&journaled).unwrap_or_default(),
         });
+        let charge = charge_of(&journaled);
         after.revision = before.revision.saturating_add(1);
         let bytes = journal.as_ref().map_or(0, |journal| journal.facts.len() as u64);
         after.journal_bytes = after.journal_bytes.saturating_add(bytes);
-        Self { before, after, journal, audit: None }
+        Self { before, after, journal, charge, audit: None }
     }
 
     /// With the audit row of the person who did it.
@@ -97,6 +100,17 @@ impl Commit {
         self.audit = Some(audit);
         self
     }
+}
+
+/// What facts charge in all.
+fn charge_of(facts: &[&Fact]) -> Option<Amounts> {
+    let mut charge = None;
+    for fact in facts {
+        if let Fact::Charged(StepCharge { amounts, .. }) = fact {
+            charge.get_or_insert_with(Amounts::default).add_all(amounts);
+        }
+    }
+    charge
 }
 
 impl JournalEntry {

@@ -1,7 +1,7 @@
 //! Semantic errors: what a caller must do next, not what a driver said.
 
 use super::Place;
-use crate::{Code, RunId};
+use crate::{Code, Exceeded, NotAnAmount, RunId};
 
 /// The error below a store's error.
 pub type Source = Box<dyn std::error::Error + Send + Sync>;
@@ -28,6 +28,9 @@ pub enum StoreError {
         /// The parent.
         parent: RunId,
     },
+    /// The charge would pass a cap of the root run's budget: nothing of this write was written.
+    #[error("the charge was refused and nothing was written: {0}")]
+    BudgetExceeded(Exceeded),
     /// A fence is held on the run right now.
     #[error("the run is held by a fence of its own action until that transaction ends")]
     FenceHeld,
@@ -179,6 +182,9 @@ pub enum PublishError {
         /// What it has.
         got: usize,
     },
+    /// A cap is no amount.
+    #[error("the budget cannot be set: {0}")]
+    Budget(#[from] NotAnAmount),
     /// No such version or workflow.
     #[error("there is no {what}")]
     NotFound {

@@ -37,10 +37,10 @@ pub use retention::{
     RetentionError, RetentionStore,
 };
 pub use runs::{
-    ClaimRequest, LoadRequest, Recovered, RenewRequest, Renewed, RunStore, Scan, SessionReport,
-    Stored, TakeOverRequest,
+    ClaimRequest, CreateDryRun, LoadRequest, Recovered, RenewRequest, Renewed, RunStore, Scan,
+    SessionReport, Stored, TakeOverRequest,
 };
-pub use transaction::{Fence, TxStore, TxWork, Work};
+pub use transaction::{Fence, Locked, TxStore, TxWork, Work};
 
 /// A boxed future, as object-safe ports return it.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::{GroupRow, JournalEntry, StoreError};
 use crate::plan::Footprint;
 use crate::{
-    App, EffectState, EventId, Invocation, Mode, OpenEffect, RestoreInvalid, Run, RunId, RunState,
-    Scope, SessionId, StepKey, Timestamp, VersionId, WorkflowKey,
+    App, Budget, EffectState, EventId, Invocation, Mode, OpenEffect, RestoreInvalid, Run, RunId,
+    RunState, Scope, SessionId, StepKey, Timestamp, VersionId, WorkflowKey,
 };
 
 /// The operator's reads. Writes go through [`RunStore::run_commit`](super::RunStore::run_commit) with an audit row.
@@ -96,6 +96,8 @@ pub struct RunDetail {
     pub version_revision: u64,
     /// What started it.
     pub invocation: Invocation,
+    /// The counters of its root run.
+    pub budget: Budget,
     /// The whole journal; or why it cannot be read.
     pub journal: Result<Vec<JournalEntry>, RestoreInvalid>,
     /// The plan as JSON text.

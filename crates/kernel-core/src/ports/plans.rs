@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Audit, PublishError, StoreError};
 use crate::plan::{Footprint, Plan, SchedulePlan};
-use crate::{App, Scope, Timestamp, VersionId, WorkflowKey};
+use crate::{Amounts, App, Scope, Timestamp, VersionId, WorkflowKey};
 
 /// Stores immutable versions and what connects events to them.
 #[async_trait]
@@ -63,6 +63,8 @@ pub struct Publish {
     pub plan: Plan,
     /// As authored.
     pub source: String,
+    /// Caps of its effect budget; a dimension without one is counted only.
+    pub budget: Amounts,
     /// Whether it becomes live.
     pub activate: bool,
     /// The fallback authorization of its activations.
@@ -240,6 +242,8 @@ pub struct StoredVersion {
     pub plan_hash: String,
     /// What a worker must offer.
     pub footprint: Footprint,
+    /// Caps of its effect budget.
+    pub budget: Amounts,
     /// The plan as JSON text; empty in lists.
     pub plan: String,
     /// As authored; empty in lists.

@@ -3,9 +3,11 @@
 use async_trait::async_trait;
 
 use super::{Commit, Committed, JournalEntry, StoreError};
+use crate::event::CheckedEvent;
 use crate::plan::Footprint;
 use crate::{
-    App, Invocation, Micros, Mode, Receipt, RestoreInvalid, Run, RunId, SessionId, Stamp, Timestamp,
+    App, Invocation, Micros, Mode, Origin, Receipt, RestoreInvalid, Run, RunId, Scope, SessionId,
+    Stamp, Timestamp, VersionId, WorkflowKey,
 };
 
 /// Stores runs and their journals. Every method is atomic; every check of time is on the store's clock.
@@ -16,6 +18,9 @@ use crate::{
 pub trait RunStore: Send + Sync {
     /// The store's clock: the clock of record.
     async fn store_now(&self) -> Result<Timestamp, StoreError>;
+
+    /// Creates a run in mode `dry_run` directly from a version, without an event. A repeated id returns the run as it is.
+    async fn dry_run_create(&self, create: CreateDryRun) -> Result<Run, StoreError>;
 
     /// Claims due runs, by (`ready_at`, id): queued ones whose time has come, and running ones whose lease ran out.
     /// Each becomes what [`RowInput::Claim`](crate::RowInput::Claim) says, revision raised by one. Claimers do not
@@ -29,10 +34,11 @@ pub trait RunStore: Send + Sync {
     ///
     /// A commit that parks on a signal which exists already, or on children of which none is live, wakes the run in the same transaction
     /// ([`RowInput::Wake`](crate::RowInput::Wake) with `at_once`). A run that stays running keeps the lease that the
-    /// row has, since a renewal may have moved it after the run was read.
+    /// row has, since a renewal may have moved it after the run was read. Its charge goes to the counters of its root
+    /// run ([`Budget::charge`](crate::Budget::charge)), which raises no revision.
     ///
     /// # Errors
-    /// `LeaseLost`, `Conflict`: nothing was written. `UnknownOutcome`: take the run over before anything.
+    /// `LeaseLost`, `Conflict`, `BudgetExceeded`: nothing was written, and other commits are not touched. `UnknownOutcome`: take the run over before anything.
     async fn run_commit(&self, commit: Commit) -> Result<Committed, StoreError>;
 
     /// Raises a run's generation, whatever its state, so that a commit in doubt is final: done or fenced out. A run
@@ -57,6 +63,49 @@ pub trait RunStore: Send + Sync {
 
     /// A worker session says that it lives, what it can run and how busy it is.
     async fn session_report(&self, report: SessionReport) -> Result<(), StoreError>;
+}
+
+/// A dry run to create.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CreateDryRun {
+    /// Made by the caller, so that a creation in doubt is found again.
+    pub id: RunId,
+    /// Whose.
+    pub app: App,
+    /// Where.
+    pub scope: Scope,
+    /// Of which workflow.
+    pub workflow: WorkflowKey,
+    /// Of which version, live or not.
+    pub version: VersionId,
+    /// Hash of the version's footprint.
+    pub footprint: String,
+    /// The trigger whose `with` computes the inputs; none takes the event's data.
+    pub trigger: Option<String>,
+    /// What would have occurred. It is not recorded as an event, and its dedupe key is not looked at.
+    pub event: CheckedEvent,
+}
+
+impl CreateDryRun {
+    /// The run, for stores.
+    #[must_use]
+    pub fn run(&self, now: Timestamp) -> Run {
+        let origin = Origin {
+            app: self.app.clone(),
+            scope: self.scope.clone(),
+            workflow: self.workflow.clone(),
+            version: self.version,
+            footprint: self.footprint.clone(),
+            mode: Mode::DryRun,
+            event: None,
+            trigger: self.trigger.clone(),
+            occurred_at: self.event.occurred_at.unwrap_or(now),
+            root: self.id,
+            parent: None,
+            created_at: now,
+        };
+        Run::new(self.id, origin)
+    }
 }
 
 /// What a worker wants to claim.

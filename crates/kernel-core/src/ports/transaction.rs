@@ -9,7 +9,7 @@ use super::{
     FenceError, OperatorStore, PlanStore, Publish, PublishError, Published, RetentionStore,
     RunStore, SendSignal, SignalError, SignalSent, StoreError,
 };
-use crate::{Run, RunId, Stamp, Timestamp};
+use crate::{Budget, Run, RunId, Stamp, Timestamp};
 
 /// Holds the run row on somebody's transaction until that transaction ends.
 pub trait Fence<Tx>: Send + Sync {
@@ -19,8 +19,20 @@ pub trait Fence<Tx>: Send + Sync {
 
 /// The work of a transactional step, as the store sees it.
 pub trait TxWork<Tx>: Send {
-    /// Called once the transaction is open and the run row, as given, is locked in it.
-    fn work<'a>(&'a mut self, tx: &'a mut Tx, run: Run, now: Timestamp) -> BoxFuture<'a, Work>;
+    /// Called once the transaction is open and the run row, as given, is locked in it. The charge of its commit is
+    /// made last and binds; what `locked` shows of the budget is for a look before the work.
+    fn work<'a>(&'a mut self, tx: &'a mut Tx, locked: Locked) -> BoxFuture<'a, Work>;
+}
+
+/// What the work of a transactional step finds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Locked {
+    /// The row.
+    pub run: Run,
+    /// The counters of its root run.
+    pub budget: Budget,
+    /// The store's time.
+    pub now: Timestamp,
 }
 
 /// How the work of a transactional step ended.
@@ -84,7 +96,7 @@ pub trait TxStore:
     /// `None` means that the work asked for a rollback.
     ///
     /// # Errors
-    /// `LeaseLost`, `Conflict`: the work was not called. `TransactionConflict`, `TransactionTimeout`: rolled back.
+    /// `LeaseLost`, `Conflict`: the work was not called. `BudgetExceeded`: rolled back. `TransactionConflict`, `TransactionTimeout`: rolled back.
     /// `UnknownOutcome`: take the run over.
     fn run_transact(
         &self,

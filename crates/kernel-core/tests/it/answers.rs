@@ -94,7 +94,10 @@ fn a_lost_ambiguous_attempt_is_asked_about_and_never_called_again() {
     drive.advance();
     assert!(matches!(drive.command, Some(Command::Reconcile(_))));
     let step = key("steps.0");
-    let again = drive.give(Input::Prepared { step: step.clone(), result: Prepared::Ready });
+    let again = drive.give(Input::Prepared {
+        step: step.clone(),
+        result: Prepared::Ready { cost: Default::default() },
+    });
     assert!(matches!(again, Err(Rejection::WrongState { .. })));
     let answer = ReconcileAnswer::Succeeded { output: json!("receipt") };
     drive.give(Input::Reconciled { step, answer }).unwrap();

@@ -68,7 +68,12 @@ fn a_canceled_run_stops_before_its_next_step() {
 
     let mut drive = begun(EffectClass::Ambiguous);
     cancel(&mut drive);
-    drive.give(Input::Prepared { step: key("steps.0"), result: Prepared::Ready }).unwrap();
+    drive
+        .give(Input::Prepared {
+            step: key("steps.0"),
+            result: Prepared::Ready { cost: Default::default() },
+        })
+        .unwrap();
     assert_eq!(drive.command, None);
     canceled(&drive);
 

@@ -9,9 +9,9 @@ use surefoot_kernel_core::plan::{
     Step, StepKind,
 };
 use surefoot_kernel_core::{
-    Answer, Command, Commit, Durability, EffectClass, Fact, Failure, Held, Input, Invocation,
-    Lease, Micros, Mode, Origin, Receipt, Rejection, RowInput, Run, RunId, RunState, SessionId,
-    StepKey, Timestamp, VersionId, apply, decide,
+    Amounts, Answer, Command, Commit, Durability, EffectClass, Fact, Failure, Held, Input,
+    Invocation, Lease, Micros, Mode, Origin, Receipt, Rejection, RowInput, Run, RunId, RunState,
+    SessionId, StepKey, Timestamp, VersionId, apply, decide,
 };
 
 pub(crate) const LEASE: Micros = Micros::from_secs(120);
@@ -72,6 +72,8 @@ pub(crate) struct Drive {
     /// The facts of the last decision.
     pub(crate) facts: Vec<Fact>,
     pub(crate) durability: Durability,
+    /// What a prepared call costs.
+    pub(crate) cost: Amounts,
 }
 
 impl Drive {
@@ -101,7 +103,8 @@ impl Drive {
         let cursor = surefoot_kernel_core::Cursor::new(&run, &plan, invocation);
         let durability = Durability::Lazy;
         let held = Held { run, cursor };
-        Self { plan, held, now, command: None, facts: Vec::new(), durability }
+        let cost = Amounts::default();
+        Self { plan, held, now, command: None, facts: Vec::new(), durability, cost }
     }
 
     /// Claimed, and advanced to the first command or to where it stops.
@@ -170,7 +173,7 @@ impl Drive {
         let Some(Command::Prepare(call)) = self.command.clone() else {
             panic!("nothing to prepare: {:?}", self.command);
         };
-        let result = surefoot_kernel_core::Prepared::Ready;
+        let result = surefoot_kernel_core::Prepared::Ready { cost: self.cost.clone() };
         self.give(Input::Prepared { step: call.step, result }).unwrap();
     }
 

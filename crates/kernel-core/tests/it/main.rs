@@ -9,6 +9,7 @@
 
 mod answers;
 mod attention;
+mod budget;
 mod cancel;
 mod catch;
 mod children;

@@ -41,7 +41,10 @@ fn a_mark_has_to_be_durable_before_the_call() {
     let (mut drive, _) = decided(EffectClass::Ambiguous);
     drive.give(Input::Advance).unwrap();
     let step = "steps.0".into();
-    let ready = Input::Prepared { step, result: surefoot_kernel_core::Prepared::Ready };
+    let ready = Input::Prepared {
+        step,
+        result: surefoot_kernel_core::Prepared::Ready { cost: Default::default() },
+    };
     let decision = decide(&drive.held, &drive.plan, ready, drive.now).unwrap();
     let [mark] = &decision.facts[..] else { panic!("{:?}", decision.facts) };
     let unmarked = Receipt::attest(drive.run());

@@ -23,8 +23,8 @@ pub use retain::{
 };
 pub(crate) use run::event_summary;
 pub use run::{
-    Done, EventSummary, Outcome, RunView, RunsView, ShowView, StepView, VerdictView, VerdictsView,
-    WatchView, WatchedStep,
+    BillView, Done, EventSummary, Outcome, RunView, RunsView, ShowView, StepView, VerdictView,
+    VerdictsView, WatchView, WatchedStep,
 };
 
 /// An instant: RFC 3339, UTC, microseconds.

@@ -3,8 +3,9 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 use surefoot_kernel_core::{
-    App, EffectClass, EffectKey, EffectState, EventId, EventRow, Invocation, Mode, Phase, Run,
-    RunDetail, RunId, RunRow, RunState, Scope, Shown, ShownError, StepKey, StepState, WorkflowKey,
+    App, Bill, BudgetLine, EffectClass, EffectKey, EffectState, EventId, EventRow, Invocation,
+    Mode, Phase, Run, RunDetail, RunId, RunRow, RunState, Scope, Shown, ShownError, StepKey,
+    StepState, WorkflowKey,
 };
 
 use super::At;
@@ -102,8 +103,8 @@ pub struct ShowView {
     pub result_message: Option<String>,
     /// What started it.
     pub event: Option<EventSummary>,
-    /// Per dimension of its effect budget: used and limit. Empty where the publication sets none.
-    pub budget: Vec<Value>,
+    /// Per dimension of its effect budget: used and limit, counted over its whole tree of runs.
+    pub budget: Vec<BudgetLine>,
     /// The steps that it has come to, in order.
     pub steps: Vec<StepView>,
     /// Steps that are left out, since there are too many.
@@ -199,6 +200,17 @@ pub(crate) fn event_summary(detail: &RunDetail) -> Option<EventSummary> {
             json!({ "data": trigger, "context": context })
         },
     })
+}
+
+/// A dry run, and its bill once it is over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BillView {
+    /// The dry run.
+    pub run: RunView,
+    /// What an execution would do; absent while the dry run is not over, or where it failed.
+    pub bill: Option<Bill>,
+    /// The caps of its version; nothing is used by a dry run.
+    pub limits: Vec<BudgetLine>,
 }
 
 /// What a verb did.

@@ -21,6 +21,7 @@ fn source<'a>(
         source,
         manifest,
         bindings,
+        budget: Default::default(),
         activate: true,
     }
 }

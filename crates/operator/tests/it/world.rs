@@ -102,6 +102,7 @@ impl World {
             source,
             manifest: &manifest(),
             bindings: &Bindings::new(),
+            budget: Default::default(),
             activate: true,
         };
         self.operator.publish(&self.ids, publish).await.unwrap();

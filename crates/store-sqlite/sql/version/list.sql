@@ -1,6 +1,6 @@
 -- version/list
 SELECT version.no, version.id, version.revision, version.created_at, version.author,
-    version.plan_hash, version.footprint, '' AS plan, '' AS source,
+    version.plan_hash, version.footprint, version.budget, '' AS plan, '' AS source,
     workflow.app, workflow.scope, workflow.key AS workflow,
     workflow.active IS version.no AS active
 FROM version JOIN workflow ON workflow.no = version.workflow

@@ -15,7 +15,7 @@ use crate::plan::list::{read_count, version};
 use crate::run::load::{invocation, journal, whole_run};
 use crate::run::read::run_by_id;
 use crate::run::row::read_run;
-use crate::sql;
+use crate::{budget, sql};
 
 use surefoot_kernel_core::Page;
 
@@ -110,6 +110,7 @@ pub(crate) async fn detail(
     let Some((no, run)) = whole_run(conn, whole).await? else { return Ok(None) };
     let journal = journal(conn, no, &run, 0).await?;
     let invocation = invocation(conn, no, &run).await?;
+    let budget = budget::read(conn, run.origin.root).await?;
     let version = version(conn, run.origin.version).await?;
     let event = match run.origin.event {
         Some(event) => event_by_id(conn, event).await?,
@@ -122,6 +123,7 @@ pub(crate) async fn detail(
         run,
         version_revision,
         invocation,
+        budget,
         journal,
         plan,
         event,

@@ -9,6 +9,7 @@ use surefoot_kernel_core::{
     WorkflowRow,
 };
 
+use crate::budget::read_caps;
 use crate::error::Fault;
 use crate::event::emit::{sixteen, unreadable};
 use crate::sql;
@@ -31,6 +32,7 @@ fn read_version(row: &SqliteRow) -> Result<StoredVersion, Fault> {
         active: row.try_get("active")?,
         plan_hash: row.try_get("plan_hash")?,
         footprint: from_stored(footprint).map_err(|_| unreadable())?,
+        budget: read_caps(row.try_get("budget")?)?,
         plan: row.try_get("plan")?,
         source: row.try_get("source")?,
     })

@@ -11,6 +11,7 @@ use surefoot_kernel_core::{
 };
 
 use super::list::read_count;
+use crate::budget::caps_text;
 use crate::error::{Fault, store_error};
 use crate::event::emit::{read_json, sixteen, unreadable};
 use crate::retention::place::being_deleted;
@@ -97,6 +98,7 @@ async fn write(
         .bind(&*publish.author)
         .bind(json_opt(publish.authorization.as_ref())?)
         .bind(json(&publish.plan.footprint)?)
+        .bind(caps_text(&publish.budget)?)
         .bind(json(&publish.plan)?)
         .bind(&*publish.source)
         .fetch_one(&mut *conn)

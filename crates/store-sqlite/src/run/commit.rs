@@ -11,6 +11,7 @@ use surefoot_kernel_core::{
 use super::read::heads;
 use super::wake::occurred;
 use super::write::{Write, write_all};
+use crate::budget::Charges;
 use crate::child::cancel;
 use crate::child::settle::check_revival;
 use crate::error::Fault;
@@ -27,6 +28,7 @@ pub(crate) async fn commit_group(
     let mut heads = heads(conn, &ids).await?;
     let mut verdicts = Vec::with_capacity(commits.len());
     let mut writes = Vec::with_capacity(commits.len());
+    let mut charges = Charges::default();
     for commit in commits {
         let head = match heads.remove(&commit.before.run) {
             // A run that was deleted has no holder any more.
@@ -52,10 +54,13 @@ pub(crate) async fn commit_group(
             Ok(head) => {
                 let mut write = Write::of(head, commit);
                 match wake_at_once(conn, &mut write, now).await {
-                    Ok(()) => {
-                        writes.push(write);
-                        verdicts.push(None);
-                    }
+                    Ok(()) => match charges.take(conn, commit).await? {
+                        Ok(()) => {
+                            writes.push(write);
+                            verdicts.push(None);
+                        }
+                        Err(exceeded) => verdicts.push(Some(exceeded)),
+                    },
                     Err(Fault(error @ StoreError::Corrupt { .. })) => verdicts.push(Some(error)),
                     Err(fault) => return Err(fault),
                 }
@@ -63,6 +68,7 @@ pub(crate) async fn commit_group(
             Err(error) => verdicts.push(Some(error)),
         }
     }
+    charges.write(conn).await?;
     write_all(conn, &writes, now).await?;
     for write in writes.iter().filter(|write| write.asks_to_cancel()) {
         let (app, run) = (&write.after.origin.app, write.after.id);

@@ -9,6 +9,7 @@ use surefoot_kernel_core::{Run, actor_of};
 
 use super::row::json_opt;
 use super::write::bind_state;
+use crate::budget;
 use crate::error::Fault;
 use crate::sql::{self, pieces};
 
@@ -74,6 +75,9 @@ pub(crate) async fn insert_all(
                 .bind(json_opt(actor.as_ref())?);
         }
         query.execute(&mut *conn).await?;
+        for (run, _) in piece {
+            budget::open(conn, run).await?;
+        }
     }
     Ok(())
 }

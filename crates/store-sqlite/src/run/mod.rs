@@ -5,6 +5,7 @@
 
 pub(crate) mod claim;
 pub(crate) mod commit;
+pub(crate) mod dry_run;
 pub(crate) mod insert;
 pub(crate) mod load;
 pub(crate) mod read;

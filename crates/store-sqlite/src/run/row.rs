@@ -91,6 +91,7 @@ pub(crate) fn read_run(row: &SqliteRow) -> Result<(Head, Run), Fault> {
         ended_at: fields.opt_time("ended_at")?,
         cancel: fields.opt_json("cancel")?,
         deadline: fields.opt_json("deadline")?,
+        charged: fields.opt_json("charged")?,
         resume: fields.opt_json("resume")?,
         last_failure: fields.opt_json("last_failure")?,
         phase: fields.phase(effect)?,

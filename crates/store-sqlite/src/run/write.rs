@@ -223,6 +223,7 @@ fn bind_step<'q>(query: Statement<'q>, write: &Write<'_>) -> Result<Statement<'q
         .bind(run.failures)
         .bind(run.step_attempt)
         .bind(json_opt(run.deadline.as_ref())?)
+        .bind(json_opt(run.charged.as_ref())?)
         .bind(json_opt(run.last_failure.as_ref())?))
 }
 
@@ -252,6 +253,7 @@ pub(crate) fn bind_state<'q>(
         .bind(run.failures)
         .bind(run.step_attempt)
         .bind(json_opt(run.deadline.as_ref())?)
+        .bind(json_opt(run.charged.as_ref())?)
         .bind(json_opt(run.last_failure.as_ref())?)
         .bind(int(run.attempt))
         .bind(run.started_at.map(Timestamp::micros))

@@ -2,12 +2,12 @@
 
 use serde_json::json;
 use surefoot_kernel_core::{
-    Commit, End, EventStore, Fact, RenewRequest, Renewed, Run, RunState, RunStore, StoreError,
-    TxStore,
+    Amounts, Commit, End, EventStore, Fact, OperatorStore, PlanStore, Publish, RenewRequest,
+    Renewed, Run, RunState, RunStore, StepCharge, StepKey, StoreError, TxStore,
 };
 use tokio::task::JoinSet;
 
-use crate::support::{LEASE, World, emit, load, order, outcome, session, step};
+use crate::support::{LEASE, World, emit, load, order, outcome, publish, session, step};
 
 /// A commit that breaks a rule of the schema: an end without a time.
 fn broken(run: &Run) -> Commit {
@@ -63,6 +63,45 @@ async fn each_member_of_a_batch_has_its_own_answer() {
         let written = usize::from(![3, 4, 5, 17].contains(&index));
         assert_eq!(stored.journal.unwrap().len(), written, "{index}");
         assert_eq!(stored.run.state(), RunState::Running);
+    }
+}
+
+/// A charge to the counters of another run's tree.
+fn charge(run: &Run, root: &Run, payments: f64) -> Commit {
+    let amounts = Amounts::of([("payments", payments)]).unwrap();
+    let charge = StepCharge { step: StepKey::from("steps.0"), amounts };
+    let mut commit = Commit::new(run, &[Fact::Charged(charge)]);
+    std::sync::Arc::make_mut(&mut commit.after.origin).root = root.id;
+    commit
+}
+
+/// Those before and behind it see the counters as they are without it.
+#[tokio::test]
+async fn a_refused_charge_refuses_its_own_entry_only() {
+    let world = World::new().await;
+    let budget = Amounts::of([("payments", 3.0)]).unwrap();
+    world.store.version_publish(Publish { budget, ..publish("reorder") }).await.unwrap();
+    let runs = world.claimed(6).await;
+    let wants = [1.0, 1.0, 2.0, 0.5, 0.75, 0.5];
+    let commits = runs.iter().zip(wants).map(|(run, wants)| charge(run, &runs[0], wants)).collect();
+    let (before, _) = world.store.writer_stats();
+    let answers = together(&world, commits).await;
+    let (after, _) = world.store.writer_stats();
+    assert!(after - before <= 2, "{} transactions", after - before);
+    let said: Vec<Option<String>> = answers
+        .iter()
+        .map(|answer| match answer {
+            Ok(_) => None,
+            Err(StoreError::BudgetExceeded(exceeded)) => Some(exceeded.used.to_string()),
+            Err(error) => panic!("{error}"),
+        })
+        .collect();
+    let refused_at = |used: &str| Some(used.to_owned());
+    assert_eq!(said, [None, None, refused_at("2"), None, refused_at("2.5"), None]);
+    let budget = world.store.run_detail(runs[0].id).await.unwrap().unwrap().budget;
+    assert_eq!(budget.counter("payments").used.to_string(), "3");
+    for index in [2, 4] {
+        assert_eq!(load(&world.store, runs[index].id).await.run, runs[index]);
     }
 }
 

@@ -55,6 +55,8 @@ async fn what_runs_all_the_time_uses_its_index() {
         ("run/step", "INTEGER PRIMARY KEY (rowid=?)"),
         ("run/renew", "INTEGER PRIMARY KEY (rowid=?)"),
         ("run/journal", "journal_seq (run=? AND seq>? AND seq<?)"),
+        ("budget/open", "version_id (id=?)"),
+        ("budget/read", "root_budget_dimension (root=?)"),
         ("run/fence", "run_id (id=?)"),
         ("event/due", "event_due (app=? AND due_at<?)"),
         ("event/match", "activation_match (app=? AND scope=? AND event=?)"),

@@ -132,6 +132,7 @@ pub(crate) fn publish(workflow: &str) -> Publish {
         version: VersionId::from_bytes(bytes(next())),
         plan: plan(),
         source: "steps: []".to_owned(),
+        budget: Default::default(),
         activate: true,
         authorization: None,
         author: "mia".to_owned(),

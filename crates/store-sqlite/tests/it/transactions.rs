@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::json;
 use sqlx::{Connection, Row, SqliteConnection};
 use surefoot_kernel_core::{
-    BoxFuture, Commit, EmitError, EventStore, Fact, FenceError, RenewRequest, Renewed, RowInput,
-    Run, RunStore, StoreError, Timestamp, TxStore, TxWork, Work, decide_row,
+    BoxFuture, Commit, EmitError, EventStore, Fact, FenceError, Locked, RenewRequest, Renewed,
+    RowInput, Run, RunStore, StoreError, Timestamp, TxStore, TxWork, Work, decide_row,
 };
 use surefoot_store_sqlite::{SqliteTx, sqlx};
 
@@ -90,7 +90,7 @@ enum Deed {
 }
 
 impl TxWork<SqliteTx> for Deed {
-    fn work<'a>(&'a mut self, tx: &'a mut SqliteTx, run: Run, _: Timestamp) -> BoxFuture<'a, Work> {
+    fn work<'a>(&'a mut self, tx: &'a mut SqliteTx, locked: Locked) -> BoxFuture<'a, Work> {
         Box::pin(async move {
             book(tx).await;
             match self {
@@ -100,7 +100,7 @@ impl TxWork<SqliteTx> for Deed {
                 Self::Hang => std::future::pending().await,
                 Self::Spin => drop(sqlx::query(ENDLESS).fetch_one(tx).await),
             }
-            done(&run)
+            done(&locked.run)
         })
     }
 }

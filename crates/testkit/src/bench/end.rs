@@ -6,8 +6,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::{
-    EffectState, ExplainInput, Explanation, Fact, Run, RunDetail, RunId, RunState, Shown, StepKey,
-    StepState, TxStore, explain, shown_steps,
+    Amount, Budget, EffectState, ExplainInput, Explanation, Fact, Run, RunDetail, RunId, RunState,
+    Shown, StepKey, StepState, TxStore, explain, shown_steps,
 };
 
 use super::fail;
@@ -23,6 +23,7 @@ pub struct End {
     explanation: Explanation,
     steps: Vec<Shown>,
     outputs: BTreeMap<StepKey, Value>,
+    budget: Budget,
 }
 
 impl End {
@@ -44,6 +45,7 @@ impl End {
             unreadable: unreadable.as_deref(),
             sessions: &sessions,
             is_signaled: None,
+            budget: &detail.budget,
             children: &detail.children,
             group: detail.group.as_ref(),
             now: detail.now,
@@ -56,13 +58,20 @@ impl End {
             Some((step, output))
         };
         let outputs = facts.filter_map(completed).collect();
-        Self { state: detail.run.state(), run: detail.run, explanation, steps, outputs }
+        let budget = detail.budget;
+        Self { state: detail.run.state(), run: detail.run, explanation, steps, outputs, budget }
     }
 
     /// Why it rests where it does, what happened and what did not. Displayed as text.
     #[must_use]
     pub fn explain(&self) -> &Explanation {
         &self.explanation
+    }
+
+    /// What the tree of the run has charged in this dimension so far; nothing, if it never charged.
+    #[must_use]
+    pub fn charged(&self, dimension: &str) -> Amount {
+        self.budget.counter(dimension).used
     }
 
     /// The one step that the run came to with this action.

@@ -75,6 +75,8 @@ fn outcome_of(fact: &Fact) -> Option<&StepKey> {
         | Fact::OutputRefused { step, .. } => Some(step),
         Fact::InputsComputed { .. }
         | Fact::BranchTaken { .. }
+        | Fact::Charged(_)
+        | Fact::StepPlanned { .. }
         | Fact::CallMarked { .. }
         | Fact::NothingHappened { .. }
         | Fact::DeadlineSet { .. }

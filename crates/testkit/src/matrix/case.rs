@@ -123,6 +123,7 @@ impl<F: StoreFactory, S: Scenario<F>> Stage<F, S> {
             version: self.ids.version(),
             plan: plan.map_err(text)?,
             source: source.to_owned(),
+            budget: Default::default(),
             activate: true,
             authorization: None,
             author: "the matrix".to_owned(),

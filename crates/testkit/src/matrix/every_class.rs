@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use serde::{Deserialize, Serialize};
 use surefoot_kernel_core::{Dependency, Micros, Signal, TxStore};
 use surefoot_language::{
-    ActionResult, Ambiguous, AmbiguousCx, AmbiguousResult, Idempotent, IdempotentCx, Module, On,
-    PlanResult, Planned, Pure, PureCx, ReconcileResult, Reconciled, StepCx, Transactional,
+    ActionResult, Ambiguous, AmbiguousCx, AmbiguousResult, Cost, Idempotent, IdempotentCx, Module,
+    On, PlanResult, Planned, Pure, PureCx, ReconcileResult, Reconciled, StepCx, Transactional,
     TransactionalCx,
 };
 
@@ -35,6 +35,7 @@ steps:
 ";
 
 /// Actions of all four classes, one of them with a transaction of its own behind the fence, a branch, a loop, a wait.
+/// All but that one charge the run's budget.
 #[derive(Debug)]
 pub struct EveryClass<F>(PhantomData<fn() -> F>);
 
@@ -125,6 +126,10 @@ impl<F: StoreFactory> Transactional<TxOf<F>> for Book<F> {
     async fn plan(&self, _: &StepCx, input: &Boxes) -> PlanResult<i64> {
         Ok(Planned::new(format!("Book {} boxes", input.boxes)))
     }
+
+    fn cost(&self, _: &Boxes) -> Cost {
+        Cost::of("effects", 1)
+    }
 }
 
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
@@ -149,6 +154,10 @@ impl<F: StoreFactory> Idempotent for Mail<F> {
 
     async fn plan(&self, _: &StepCx, input: &Letter) -> PlanResult<String> {
         Ok(Planned::new(format!("Write to {}", input.to)))
+    }
+
+    fn cost(&self, _: &Letter) -> Cost {
+        Cost::of("effects", 1)
     }
 }
 
@@ -204,5 +213,9 @@ impl<F: StoreFactory> Ambiguous for Pay<F> {
 
     async fn plan(&self, _: &StepCx, input: &Bill) -> PlanResult<String> {
         Ok(Planned::new(format!("Pay {} cents", input.cents)))
+    }
+
+    fn cost(&self, _: &Bill) -> Cost {
+        Cost::of("effects", 1)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use surefoot_kernel_core::{EffectClass, Fact, RunState, StepKey};
+use surefoot_kernel_core::{EffectClass, Fact, RunState, StepCharge, StepKey};
 
 use super::case::Seen;
 use super::plan::Trouble;
@@ -15,6 +15,8 @@ pub(super) struct Expected {
     pub(super) outputs: BTreeMap<StepKey, Value>,
     /// Steps with a class, in the order of their outcomes.
     pub(super) steps: Vec<(StepKey, EffectClass)>,
+    /// What each step charged.
+    pub(super) charged: Vec<StepCharge>,
 }
 
 impl Expected {
@@ -26,7 +28,7 @@ impl Expected {
         let steps = completed
             .filter_map(|(step, _)| classes.get(step).map(|class| (step.clone(), *class)))
             .collect();
-        Self { outputs, steps }
+        Self { outputs, steps, charged: charges(&seen.facts) }
     }
 }
 
@@ -36,6 +38,12 @@ fn completed(fact: &Fact) -> Option<(&StepKey, &Value)> {
 
 fn mark(fact: &Fact) -> Option<&StepKey> {
     if let Fact::CallMarked { step, .. } = fact { Some(step) } else { None }
+}
+
+fn charges(facts: &[Fact]) -> Vec<StepCharge> {
+    let charge =
+        |fact: &Fact| if let Fact::Charged(charge) = fact { Some(charge.clone()) } else { None };
+    facts.iter().filter_map(charge).collect()
 }
 
 fn outputs(facts: &[Fact]) -> BTreeMap<StepKey, Value> {
@@ -62,6 +70,7 @@ pub(super) fn count(log: &[Entry], step: &StepKey, did: &Did) -> usize {
 pub(super) fn judge(seen: &Seen, expected: &Expected, trouble: Trouble) -> Vec<String> {
     let mut wrong = Vec::new();
     judge_end(seen, expected, &mut wrong);
+    judge_charges(seen, expected, &mut wrong);
     judge_keys(seen, &mut wrong);
     judge_writes(seen, expected, &mut wrong);
     judge_ambiguous(seen, expected, trouble, &mut wrong);
@@ -84,6 +93,14 @@ fn judge_end(seen: &Seen, expected: &Expected, wrong: &mut Vec<String>) {
     let recorded = seen.facts.iter().filter_map(completed).count();
     if recorded != outputs.len() {
         wrong.push(format!("an outcome is recorded twice: {:?}", seen.facts));
+    }
+}
+
+/// Each step pays once, whatever happens between its charge and its outcome.
+fn judge_charges(seen: &Seen, expected: &Expected, wrong: &mut Vec<String>) {
+    let charged = charges(&seen.facts);
+    if charged != expected.charged {
+        wrong.push(format!("charged were {charged:?}, undisturbed {:?}", expected.charged));
     }
 }
 

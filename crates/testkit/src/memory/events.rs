@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use surefoot_kernel_core::{
-    App, Dispatch, Dispatched, Eager, Emission, Emit, EmitError, EventId, EventStatus, Invocation,
-    Lease, Micros, Mode, Origin, Phase, RowInput, Run, RunId, START_EVENT, SendSignal, SignalError,
-    SignalSent, StoreError, Timestamp, Wait, actor_of,
+    App, Budget, Dispatch, Dispatched, Eager, Emission, Emit, EmitError, EventId, EventStatus,
+    Invocation, Lease, Micros, Mode, Origin, Phase, RowInput, Run, RunId, START_EVENT, SendSignal,
+    SignalError, SignalSent, StoreError, Timestamp, Wait, actor_of,
 };
 
 use super::state::{Delivery, EventEntry, RunEntry, SignalEntry, SignalKey, State, VersionEntry};
@@ -151,7 +151,12 @@ impl State {
                 return Err(format!("workflow `{}` is gone", delivery.workflow));
             };
             let run = new_run(event, entry, delivery, version, now);
+            let root = run.run.origin.root;
             runs.push(run.run.id);
+            if root == run.run.id {
+                let budget = || Budget::of_caps(&version.stored.budget);
+                self.budgets.entry(root).or_insert_with(budget);
+            }
             self.runs.entry(run.run.id).or_insert(run);
         }
         entry.runs.clone_from(&runs);

@@ -21,14 +21,14 @@ use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
     Activate, ActivationSet, App, AppHealth, AuditRow, ChildStore, ChildrenCreated, ChildrenError,
     ChildrenOn, ChildrenPage, ChildrenRequest, ClaimRequest, Commit, Committed, CreateChildren,
-    Delete, Deleted, Dispatched, EffectRow, Emission, Emit, EmitError, EventFilter, EventRow,
-    EventStore, Expired, Fence, GroupRow, LoadRequest, Micros, OperatorStore, Page, PassTime,
-    Place, PlanStore, Prune, Pruned, Publish, PublishError, Published, Recovered, Redrive,
-    Redriven, RenewRequest, Renewed, RetentionError, RetentionStore, Run, RunDetail, RunFilter,
-    RunId, RunRow, RunStore, Scan, Schedules, Scope, SendSignal, SessionReport, SessionRow,
-    SetActivation, SignalError, SignalRow, SignalSent, Stamp, StoreError, StoreFact, Stored,
-    StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, Work, WorkflowKey,
-    WorkflowRow,
+    CreateDryRun, Delete, Deleted, Dispatched, EffectRow, Emission, Emit, EmitError, EventFilter,
+    EventRow, EventStore, Expired, Fence, GroupRow, LoadRequest, Locked, Micros, OperatorStore,
+    Page, PassTime, Place, PlanStore, Prune, Pruned, Publish, PublishError, Published, Recovered,
+    Redrive, Redriven, RenewRequest, Renewed, RetentionError, RetentionStore, Run, RunDetail,
+    RunFilter, RunId, RunRow, RunStore, Scan, Schedules, Scope, SendSignal, SessionReport,
+    SessionRow, SetActivation, SignalError, SignalRow, SignalSent, Stamp, StoreError, StoreFact,
+    Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, Work,
+    WorkflowKey, WorkflowRow,
 };
 
 pub use self::factory::MemoryFactory;
@@ -97,6 +97,10 @@ impl PassTime for MemoryStore {
 impl RunStore for MemoryStore {
     async fn store_now(&self) -> Result<Timestamp, StoreError> {
         Ok(self.clock.now())
+    }
+
+    async fn dry_run_create(&self, create: CreateDryRun) -> Result<Run, StoreError> {
+        Ok(self.write(|state, now| state.dry_run_create(&create, now)).await)
     }
 
     async fn run_claim(&self, request: ClaimRequest) -> Result<Vec<Run>, StoreError> {
@@ -336,7 +340,9 @@ impl TxStore for MemoryStore {
         let run = open.tx.state.runs.get(&before.run).map(|entry| entry.run.clone());
         let run = run.ok_or(StoreError::LeaseLost)?;
         before.check(&run)?;
-        match work.work(&mut open.tx, run, self.clock.now()).await {
+        let budget = open.tx.state.budget_of(&run);
+        let locked = Locked { run, budget, now: self.clock.now() };
+        match work.work(&mut open.tx, locked).await {
             Work::Rollback => Ok(None),
             Work::Commit(commit) => {
                 let committed = open.tx.state.commit(&commit, self.clock.now())?;

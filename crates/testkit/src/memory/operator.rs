@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use surefoot_kernel_core::{
-    App, AppHealth, AuditRow, Code, EffectRow, EffectState, EventFilter, EventId, EventRow,
+    App, AppHealth, AuditRow, Budget, Code, EffectRow, EffectState, EventFilter, EventId, EventRow,
     EventStatus, Page, Phase, Run, RunDetail, RunFilter, RunId, RunRow, RunState, SessionRow,
     SignalRow, StoreError, Timestamp,
 };
@@ -50,6 +50,7 @@ impl State {
             run: entry.run.clone(),
             version_revision: version.stored.revision,
             invocation: self.invocation_of(entry),
+            budget: self.budget_of(&entry.run),
             journal: journal_after(entry, 0),
             plan: version.stored.plan.clone(),
             event,
@@ -57,6 +58,11 @@ impl State {
             group: self.group_of(&entry.run),
             now,
         })
+    }
+
+    /// The counters of a run's root.
+    pub(super) fn budget_of(&self, run: &Run) -> Budget {
+        self.budgets.get(&run.origin.root).cloned().unwrap_or_default()
     }
 
     pub(super) fn effect_list(&self, app: &App, limit: u32, now: Timestamp) -> Vec<EffectRow> {

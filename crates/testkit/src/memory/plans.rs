@@ -36,6 +36,7 @@ impl State {
             active: false,
             plan_hash: publish.plan.hash(),
             footprint: publish.plan.footprint.clone(),
+            budget: publish.budget.clone(),
             plan: serde_json::to_string(&publish.plan).unwrap_or_default(),
             source: publish.source.clone(),
         };

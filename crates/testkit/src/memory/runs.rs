@@ -1,10 +1,12 @@
 //! Claims, loads, renewals and recovery.
 
+use std::sync::Arc;
+
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
-    App, ClaimRequest, JournalEntry, Lease, LoadRequest, Phase, Receipt, Recovered, RenewRequest,
-    Renewed, RestoreInvalid, RowInput, Run, RunId, Scan, SessionReport, Stamp, Stored,
-    TakeOverRequest, Timestamp, Wait, decide_row,
+    App, Budget, ClaimRequest, CreateDryRun, Invocation, JournalEntry, Lease, LoadRequest, Phase,
+    Receipt, Recovered, RenewRequest, Renewed, RestoreInvalid, RowInput, Run, RunId, Scan,
+    SessionReport, Stamp, Stored, TakeOverRequest, Timestamp, Wait, actor_of, decide_row,
 };
 
 use super::state::{JournalRow, RunEntry, SessionEntry, State};
@@ -40,6 +42,30 @@ impl State {
             .collect();
         self.claims.insert(nonce, claimed.iter().map(|run| run.id).collect());
         claimed
+    }
+
+    pub(super) fn dry_run_create(&mut self, create: &CreateDryRun, now: Timestamp) -> Run {
+        if let Some(entry) = self.runs.get(&create.id) {
+            return entry.run.clone();
+        }
+        let (run, event) = (create.run(now), &create.event);
+        let invocation = Invocation {
+            trigger: event.data.value().clone(),
+            context: event.context.value().clone(),
+            actor: actor_of(event.authorization.as_ref()),
+            ..Invocation::default()
+        };
+        let version = self.versions.get(&create.version);
+        let caps = version.map(|version| version.stored.budget.clone()).unwrap_or_default();
+        self.budgets.insert(run.id, Budget::of_caps(&caps));
+        let entry = RunEntry {
+            run: run.clone(),
+            invocation: Arc::new(invocation),
+            journal: Vec::new(),
+            woken_by: None,
+        };
+        self.runs.insert(run.id, entry);
+        run
     }
 
     pub(super) fn run_load(&self, request: LoadRequest, now: Timestamp) -> Option<Stored> {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use surefoot_kernel_core::payload::Payload;
 use surefoot_kernel_core::plan::SchedulePlan;
 use surefoot_kernel_core::{
-    Activation, App, AuditRow, ChildGroup, Commit, Committed, Delete, Dependency, EventId,
+    Activation, App, AuditRow, Budget, ChildGroup, Commit, Committed, Delete, Dependency, EventId,
     EventStatus, Invocation, Phase, Place, Receipt, Rejection, RowInput, Run, RunId, Scope,
     SessionId, SessionReport, StepKey, StoreError, StoredVersion, Timestamp, VersionId, Wait, Wake,
     WorkflowKey, apply, decide_row,
@@ -21,6 +21,8 @@ const CANCEL_AT_ONCE: usize = 100;
 pub(super) struct State {
     pub(super) runs: BTreeMap<RunId, RunEntry>,
     pub(super) groups: BTreeMap<(RunId, StepKey), GroupEntry>,
+    /// Counters of root runs.
+    pub(super) budgets: BTreeMap<RunId, Budget>,
     pub(super) events: BTreeMap<EventId, EventEntry>,
     pub(super) dedupe: BTreeMap<DedupeKey, EventId>,
     pub(super) versions: BTreeMap<VersionId, VersionEntry>,
@@ -194,6 +196,10 @@ impl State {
         let entry = self.runs.get(&run).ok_or(StoreError::LeaseLost)?;
         commit.before.check(&entry.run)?;
         self.check_revival(&entry.run, &commit.after)?;
+        if let Some(charge) = &commit.charge {
+            let budget = self.budgets.entry(entry.run.origin.root).or_default();
+            budget.charge(charge).map_err(StoreError::BudgetExceeded)?;
+        }
         let mut commit = commit.clone();
         // A renewal since the run was read is not a write of the run: the commit must not undo it.
         if let (Phase::Running { lease: stored, .. }, Phase::Running { lease, .. }) =

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use surefoot_kernel_core::{
-    App, Attention, Code, Commit, Event, Ids, Micros, OperatorStore, Phase, PlanStore, Publish,
-    RowInput, Run, RunFilter, RunState, RunStore, Signal, Verdict, decide_row,
+    Amounts, App, Attention, Code, Commit, Event, Ids, Micros, OperatorStore, Phase, PlanStore,
+    Publish, RowInput, Run, RunFilter, RunState, RunStore, Signal, Verdict, decide_row,
 };
 use surefoot_language::{Bindings, compile_and_bind};
 use surefoot_worker::{Kernel, Tick};
@@ -132,6 +132,7 @@ impl<F: StoreFactory> Stage<F> {
             version: self.ids.version(),
             plan,
             source: SOURCE.to_owned(),
+            budget: Amounts::default(),
             activate: true,
             authorization: None,
             author: "the simulation".to_owned(),

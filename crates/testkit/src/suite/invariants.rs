@@ -2,9 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "assertions of the suite: a rule that fails panics")]
 
+use std::collections::BTreeSet;
+
 use surefoot_kernel_core::{
-    Dependency, Fact, JournalEntry, Phase, Run, RunDetail, RunFilter, RunId, RunState, RunStore,
-    Scan, SignalRow, Todo, TxStore, Wait, apply,
+    Amounts, Dependency, Fact, JournalEntry, Phase, Run, RunDetail, RunFilter, RunId, RunState,
+    RunStore, Scan, SignalRow, StepCharge, Todo, TxStore, Wait, apply,
 };
 
 /// Checks everything that must hold in a store at any moment:
@@ -14,6 +16,7 @@ use surefoot_kernel_core::{
 /// - every run that has not ended has a wake source, and none waits for a signal that exists, or for children of
 ///   which none is live;
 /// - the numbers of every group are those of its children;
+/// - the counters of a budget are the sum of what its runs have charged, each step at most once;
 /// - a run that reads back here reads back the same in its list and its detail.
 ///
 /// # Panics
@@ -37,6 +40,7 @@ pub(super) async fn check_all_but<S: TxStore>(store: &S, damaged: &[RunId]) {
         check_fold(&detail.run, &journal);
         check_wake_source(&detail.run);
     }
+    check_budgets(store, &runs, damaged).await;
     check_signaled(store, &runs).await;
 }
 
@@ -75,6 +79,7 @@ fn check_fold(run: &Run, journal: &[JournalEntry]) {
     assert_eq!(folded.seq, run.seq);
     assert_eq!(folded.cancel, run.cancel);
     assert_eq!(folded.deadline, run.deadline);
+    assert_eq!(folded.charged, run.charged);
     assert_eq!(folded.ended_at, run.ended_at);
     assert_eq!(folded.effect(), run.effect());
     match &run.phase {
@@ -91,6 +96,35 @@ fn check_fold(run: &Run, journal: &[JournalEntry]) {
         | Phase::Succeeded { .. }
         | Phase::Failed { .. }
         | Phase::Canceled { .. } => assert_eq!(folded.phase, run.phase),
+    }
+}
+
+/// The counters of a root run are the sum of what its tree of runs has recorded, and no step paid twice.
+async fn check_budgets<S: TxStore>(store: &S, runs: &[Run], damaged: &[RunId]) {
+    for root in runs.iter().filter(|run| run.origin.root == run.id) {
+        let budget = store.run_detail(root.id).await.unwrap().unwrap().budget;
+        let (mut tree, mut sum, mut seen) = (vec![root.id], Amounts::default(), BTreeSet::new());
+        while let Some(run) = tree.pop() {
+            if damaged.contains(&run) {
+                return;
+            }
+            let journal = store.run_detail(run).await.unwrap().unwrap().journal.unwrap();
+            for fact in journal.iter().flat_map(|entry| &entry.facts) {
+                if let Fact::Charged(StepCharge { step, amounts }) = fact {
+                    assert!(seen.insert((run, step.clone())), "{step} of {run} was charged twice");
+                    sum.add_all(amounts);
+                }
+            }
+            let children = RunFilter { parent: Some(run), limit: 1_000, ..RunFilter::default() };
+            let children = store.run_list(children).await.unwrap().rows;
+            tree.extend(children.into_iter().map(|row| row.run.id));
+        }
+        for line in budget.lines() {
+            let charged = sum.get(&line.dimension).unwrap_or_default();
+            assert_eq!(line.used, charged, "the counter of {} is not its sum", line.dimension);
+        }
+        let counted = |dimension| budget.iter().any(|(name, _)| name == dimension);
+        assert!(sum.iter().all(|(dimension, _)| counted(dimension)), "{sum:?} {budget:?}");
     }
 }
 

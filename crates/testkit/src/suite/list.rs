@@ -23,6 +23,7 @@ macro_rules! store_suite {
                     runs_of_one_moment_are_claimed_by_id
                     a_worker_claims_only_runs_of_its_app
                     an_execute_worker_leaves_dry_runs_alone
+                    a_dry_run_is_created_once_and_claimed_in_its_mode_only
                     only_named_footprints_are_claimed
                     empty_requests_are_answered_with_nothing
                     a_claim_keeps_its_limit
@@ -250,6 +251,16 @@ macro_rules! store_suite {
                     not_found_proves_nothing_until_it_has_settled
                     a_question_that_fails_is_asked_again
                     a_name_is_bound_again_by_a_persons_word
+                }
+                budgets {
+                    the_caps_of_a_version_are_the_limits_of_its_runs
+                    charges_go_up_to_the_cap_and_a_refused_one_writes_nothing
+                    a_cap_of_nothing_lets_no_call_be_marked
+                    a_step_pays_once_whoever_goes_on_with_it
+                    a_stale_writer_charges_nothing
+                    a_rolled_back_transaction_pays_nothing_and_its_retry_once
+                    a_transaction_over_its_cap_leaves_nothing
+                    a_tree_of_runs_charges_the_counters_of_its_root
                 }
                 resume {
                     a_loop_goes_on_at_the_item_that_has_no_outcome

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 use surefoot_kernel_core::{
-    Answer, App, ClaimRequest, Code, Command, Dependency, Emit, Event, EventStore as _, Lease,
-    LoadRequest, Mode, Phase, PlanStore as _, Publish, RowInput, Run, RunId, RunState,
-    RunStore as _, TakeOverRequest, Todo, apply, decide_row, release_backoff,
+    Answer, App, ClaimRequest, Code, Command, CreateDryRun, Dependency, Emit, Event,
+    EventStore as _, Lease, LoadRequest, Mode, Phase, PlanStore as _, Publish, RowInput, Run,
+    RunId, RunState, RunStore as _, TakeOverRequest, Todo, apply, decide_row, release_backoff,
 };
 
 use super::world::{LEASE, World, failed, step, succeeded, unknown};
@@ -408,4 +408,32 @@ pub async fn an_unknown_run_is_no_run<F: StoreFactory>(world: &World<F>) {
     commit.after.id = run;
     assert!(world.store.run_commit(commit).await.is_err());
     assert!(world.store.run_load(LoadRequest { run, after: None }).await.unwrap().is_none());
+}
+
+/// Covers behaviour 97.
+pub async fn a_dry_run_is_created_once_and_claimed_in_its_mode_only<F: StoreFactory>(
+    world: &World<F>,
+) {
+    let draft = Publish { activate: false, ..world.publication("flow", plan(vec![pure("a")])) };
+    let version = world.store.version_publish(draft).await.unwrap().version;
+    let stored = world.store.version_load(version).await.unwrap().unwrap();
+    let create = CreateDryRun {
+        id: RunId::from_bytes([5; 16]),
+        app: stored.app.clone(),
+        scope: stored.scope.clone(),
+        workflow: stored.workflow.clone(),
+        version,
+        footprint: stored.footprint.hash(),
+        trigger: None,
+        event: Event::start("flow", json!({ "n": 1 })).check().unwrap(),
+    };
+    let run = world.store.dry_run_create(create.clone()).await.unwrap();
+    assert_eq!(world.other.dry_run_create(create).await.unwrap(), run);
+    assert_eq!((run.origin.mode, run.origin.event, run.origin.root), (Mode::DryRun, None, run.id));
+    let invocation = world.stored(run.id).await.invocation.unwrap();
+    assert_eq!(invocation.trigger, json!({ "n": 1 }));
+    assert!(world.claim().await.is_empty(), "an execute worker took it");
+    let request = ClaimRequest { mode: Mode::DryRun, ..world.claim_request(10).await };
+    let claimed = world.store.run_claim(request).await.unwrap();
+    assert_eq!(claimed.iter().map(|run| run.id).collect::<Vec<_>>(), [run.id]);
 }

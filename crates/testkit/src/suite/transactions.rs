@@ -8,7 +8,7 @@
 
 use serde_json::json;
 use surefoot_kernel_core::{
-    Answer, BoxFuture, Call, Command, Commit, Dependency, Event, EventStore as _, Fact,
+    Answer, BoxFuture, Call, Command, Commit, Dependency, Event, EventStore as _, Fact, Locked,
     PlanStore as _, Run, RunState, RunStore as _, SaidBy, StoreError, Timestamp, TxStore, TxWork,
     Work, WorkflowKey,
 };
@@ -25,7 +25,7 @@ pub(super) struct Refuser {
 }
 
 impl<Tx: Send> TxWork<Tx> for Refuser {
-    fn work<'a>(&'a mut self, _: &'a mut Tx, _: Run, _: Timestamp) -> BoxFuture<'a, Work> {
+    fn work<'a>(&'a mut self, _: &'a mut Tx, _: Locked) -> BoxFuture<'a, Work> {
         self.was_called = true;
         Box::pin(std::future::ready(Work::Rollback))
     }
@@ -187,8 +187,8 @@ pub async fn a_rollback_leaves_nothing<F: StoreFactory>(world: &World<F>) {
 pub async fn the_work_is_given_the_locked_run<F: StoreFactory>(world: &World<F>) {
     struct Look(Option<(Run, Timestamp)>);
     impl<Tx: Send> TxWork<Tx> for Look {
-        fn work<'a>(&'a mut self, _: &'a mut Tx, run: Run, now: Timestamp) -> BoxFuture<'a, Work> {
-            self.0 = Some((run, now));
+        fn work<'a>(&'a mut self, _: &'a mut Tx, locked: Locked) -> BoxFuture<'a, Work> {
+            self.0 = Some((locked.run, locked.now));
             Box::pin(std::future::ready(Work::Rollback))
         }
     }
@@ -207,7 +207,7 @@ pub async fn the_work_is_given_the_locked_run<F: StoreFactory>(world: &World<F>)
 pub async fn a_panic_in_the_work_leaves_nothing<F: StoreFactory>(world: &World<F>) {
     struct Panics<F>(std::marker::PhantomData<fn() -> F>);
     impl<F: StoreFactory> TxWork<Tx<F>> for Panics<F> {
-        fn work<'a>(&'a mut self, tx: &'a mut Tx<F>, _: Run, _: Timestamp) -> BoxFuture<'a, Work> {
+        fn work<'a>(&'a mut self, tx: &'a mut Tx<F>, _: Locked) -> BoxFuture<'a, Work> {
             Box::pin(async move {
                 F::write_row(tx, "bolt", "1").await.unwrap();
                 panic!("an action of a test");
@@ -231,7 +231,7 @@ pub async fn a_panic_in_the_work_leaves_nothing<F: StoreFactory>(world: &World<F
 pub async fn a_dropped_transaction_leaves_nothing_and_no_lock<F: StoreFactory>(world: &World<F>) {
     struct Hangs<F>(std::marker::PhantomData<fn() -> F>, std::sync::Arc<tokio::sync::Notify>);
     impl<F: StoreFactory> TxWork<Tx<F>> for Hangs<F> {
-        fn work<'a>(&'a mut self, tx: &'a mut Tx<F>, _: Run, _: Timestamp) -> BoxFuture<'a, Work> {
+        fn work<'a>(&'a mut self, tx: &'a mut Tx<F>, _: Locked) -> BoxFuture<'a, Work> {
             Box::pin(async move {
                 F::write_row(tx, "bolt", "1").await.unwrap();
                 self.1.notify_one();
@@ -284,7 +284,7 @@ pub async fn of_two_transactions_of_one_step_one_counts<F: StoreFactory>(world: 
 pub async fn pending_facts_are_written_in_the_same_transaction<F: StoreFactory>(world: &World<F>) {
     struct Both(Option<Commit>);
     impl<Tx: Send> TxWork<Tx> for Both {
-        fn work<'a>(&'a mut self, _: &'a mut Tx, _: Run, _: Timestamp) -> BoxFuture<'a, Work> {
+        fn work<'a>(&'a mut self, _: &'a mut Tx, _: Locked) -> BoxFuture<'a, Work> {
             let commit = self.0.take().unwrap();
             Box::pin(std::future::ready(Work::Commit(Box::new(commit))))
         }

@@ -139,6 +139,7 @@ impl<F: StoreFactory> World<F> {
             version: self.ids.version(),
             plan,
             source: format!("# {workflow}"),
+            budget: Default::default(),
             activate: true,
             authorization: None,
             author: "ada".to_owned(),

@@ -12,18 +12,18 @@ use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
     Activate, ActivationSet, App, AppHealth, AuditRow, BoxFuture, Child, ChildStore, Children,
     ChildrenCreated, ChildrenError, ChildrenOn, ChildrenPage, ChildrenRequest, ClaimRequest,
-    Commit, Committed, CreateChildren, Delete, Deleted, Dispatched, EffectRow, Emission, Emit,
-    EmitError, EventFilter, EventRow, EventStore, Expired, Fence, FenceError, GroupRow,
-    LoadRequest, Micros, OperatorStore, Page, Place, PlanStore, Prune, Pruned, Publish,
-    PublishError, Published, Receipt, Recovered, Redrive, Redriven, RenewRequest, Renewed,
+    Commit, Committed, CreateChildren, CreateDryRun, Delete, Deleted, Dispatched, EffectRow,
+    Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Expired, Fence, FenceError,
+    GroupRow, LoadRequest, Locked, Micros, OperatorStore, Page, Place, PlanStore, Prune, Pruned,
+    Publish, PublishError, Published, Receipt, Recovered, Redrive, Redriven, RenewRequest, Renewed,
     RetentionError, RetentionStore, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan,
     Schedules, Scope, SendSignal, SessionReport, SessionRow, SetActivation, SignalError, SignalRow,
     SignalSent, Stamp, StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest, Timestamp,
     TxStore, TxWork, VersionId, Work, WorkflowKey, WorkflowRow,
 };
 use surefoot_testkit::suite::{
-    StoreFactory, Tamper, Tampered, World, children, dispatch, events, fence, fidelity, journal,
-    leases, operator, recovery, runs, signals, transactions, waits,
+    StoreFactory, Tamper, Tampered, World, budgets, children, dispatch, events, fence, fidelity,
+    journal, leases, operator, recovery, runs, signals, transactions, waits,
 };
 use surefoot_testkit::{MemoryFactory, MemoryStore, MemoryTx, OpenMemoryTx};
 
@@ -63,6 +63,8 @@ pub(crate) enum Flaw {
     IgnoresLimits,
     /// Leaves out audit rows.
     AuditsNobody,
+    /// Charges nothing, and records that it did.
+    ChargesNothing,
     /// Says that the mark of an ambiguous call is durable, and writes it with the next commit.
     DelaysMarks,
     /// Creates children as long as it goes well.
@@ -89,6 +91,10 @@ impl Wrong {
 impl RunStore for Wrong {
     async fn store_now(&self) -> Result<Timestamp, StoreError> {
         self.inner.store_now().await
+    }
+
+    async fn dry_run_create(&self, create: CreateDryRun) -> Result<Run, StoreError> {
+        self.inner.dry_run_create(create).await
     }
 
     async fn run_claim(&self, mut request: ClaimRequest) -> Result<Vec<Run>, StoreError> {
@@ -122,6 +128,9 @@ impl RunStore for Wrong {
         }
         if self.has(Flaw::LosesFacts) {
             commit.journal = None;
+        }
+        if self.has(Flaw::ChargesNothing) {
+            commit.charge = None;
         }
         if self.has(Flaw::AuditsNobody) {
             commit.audit = None;
@@ -399,8 +408,10 @@ impl TxStore for Wrong {
         }
         let load = LoadRequest { run: before.run, after: None };
         let stored = self.inner.run_load(load).await?.ok_or(StoreError::LeaseLost)?;
+        let detail = self.inner.run_detail(before.run).await?.ok_or(StoreError::LeaseLost)?;
+        let locked = Locked { run: stored.run, budget: detail.budget, now: stored.now };
         let mut open = self.inner.begin().await?;
-        match work.work(&mut open, stored.run, stored.now).await {
+        match work.work(&mut open, locked).await {
             Work::Rollback if self.has(Flaw::NeverRollsBack) => {
                 self.inner.commit(open).await?;
                 Ok(None)
@@ -478,7 +489,7 @@ impl<const FLAW: u8> StoreFactory for WrongFactory<FLAW> {
     }
 }
 
-pub(crate) const FLAWS: [Flaw; 20] = [
+pub(crate) const FLAWS: [Flaw; 21] = [
     Flaw::None,
     Flaw::CommitsBlindly,
     Flaw::RenewsInWordsOnly,
@@ -499,6 +510,7 @@ pub(crate) const FLAWS: [Flaw; 20] = [
     Flaw::DelaysMarks,
     Flaw::CreatesOneByOne,
     Flaw::ReadsByRunId,
+    Flaw::ChargesNothing,
 ];
 
 /// Whether a rule holds for a store with a flaw.
@@ -583,6 +595,11 @@ bites! {
         children::children_are_created_all_or_none;
     ReadsByRunId = 19:
         children::children_that_end_in_any_order_wake_their_parent_once;
+    ChargesNothing = 20:
+        budgets::charges_go_up_to_the_cap_and_a_refused_one_writes_nothing,
+        budgets::a_cap_of_nothing_lets_no_call_be_marked,
+        budgets::a_step_pays_once_whoever_goes_on_with_it,
+        budgets::a_tree_of_runs_charges_the_counters_of_its_root;
 }
 
 /// A rule that a flaw does not concern still holds: the flaws are as small as they say.

@@ -54,6 +54,7 @@ impl File {
             version: SystemIds.version(),
             plan: compile_and_bind(source, module.manifest(), &Bindings::new()).unwrap(),
             source: source.to_owned(),
+            budget: Default::default(),
             activate: true,
             authorization: None,
             author: "ann".to_owned(),

@@ -3,7 +3,8 @@
 use serde_json::Value;
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
-    PlanStore, Publish, PublishError, Published, Scope, StoreError, TxStore, VersionId, WorkflowKey,
+    Amounts, PlanStore, Publish, PublishError, Published, Scope, StoreError, TxStore, VersionId,
+    WorkflowKey,
 };
 use surefoot_language::{Bindings, Manifest, compile_and_bind};
 
@@ -28,6 +29,7 @@ pub struct Publication {
     workflow: WorkflowKey,
     source: String,
     bindings: Bindings,
+    budget: Vec<(String, f64)>,
     activate: bool,
     authorization: Option<Value>,
     author: Option<String>,
@@ -40,6 +42,7 @@ impl Publication {
             workflow: workflow.into(),
             source: source.into(),
             bindings: Bindings::new(),
+            budget: Vec::new(),
             activate: true,
             authorization: None,
             author: None,
@@ -55,6 +58,21 @@ impl Publication {
     /// The catalog that the source's names are bound against.
     pub fn bindings(mut self, bindings: Bindings) -> Self {
         self.bindings = bindings;
+        self
+    }
+
+    /// Caps what each run of it, with all its children, may charge of one dimension. Of the same dimension the last cap
+    /// counts; a dimension without one is counted only. A cap that is negative, not finite or over
+    /// [`AMOUNT_MAX`](surefoot_kernel_core::AMOUNT_MAX) is refused by `publish`.
+    ///
+    /// ```
+    /// use surefoot_worker::Publication;
+    /// let capped = Publication::new("reorder", "steps: []").budget("payments", 3).budget("eur", 99.5);
+    /// ```
+    pub fn budget(mut self, dimension: impl Into<String>, cap: impl Into<f64>) -> Self {
+        let dimension = dimension.into();
+        self.budget.retain(|(known, _)| *known != dimension);
+        self.budget.push((dimension, cap.into()));
         self
     }
 
@@ -82,6 +100,7 @@ pub(super) fn compiled<S: TxStore>(
     if !(1..=200).contains(&got) {
         return Err(PublishError::KeyLength { got });
     }
+    let budget = Amounts::of(publication.budget)?;
     let plan = compile_and_bind(&publication.source, manifest, &publication.bindings);
     let plan = plan.map_err(|findings| PublishError::Compile {
         rendered: findings.to_string(),
@@ -96,6 +115,7 @@ pub(super) fn compiled<S: TxStore>(
         version: kernel.ids().version(),
         plan,
         source: publication.source,
+        budget,
         activate: publication.activate,
         authorization: publication.authorization,
     })

@@ -23,6 +23,10 @@ impl<S: TxStore> Scoped<S> {
         Self { kernel, scope }
     }
 
+    pub(crate) const fn kernel(&self) -> &Kernel<S> {
+        &self.kernel
+    }
+
     /// The scope.
     #[must_use]
     pub fn scope(&self) -> &Scope {

@@ -46,6 +46,7 @@ type Mail = dyn Fn(IdempotentCx<On<MemoryTx>>, Value) -> BoxFuture<'static, Acti
     + Sync;
 type Pay = dyn Fn(AmbiguousCx, Value) -> BoxFuture<'static, AmbiguousResult<Value>> + Send + Sync;
 type Find = dyn Fn(AmbiguousCx, Value) -> BoxFuture<'static, ReconcileResult<Value>> + Send + Sync;
+type Preview = dyn Fn(&'static str, &Value) -> PlanResult<Value> + Send + Sync;
 type May = dyn Fn(&'static str, StepCx) -> BoxFuture<'static, ActionResult<Access>> + Send + Sync;
 
 /// The bodies; by default each succeeds with its config.
@@ -59,6 +60,8 @@ pub(crate) struct Actions {
     pay: Arc<Pay>,
     find: Arc<Find>,
     may: Arc<May>,
+    cost: Arc<dyn Fn() -> Cost + Send + Sync>,
+    plan: Arc<Preview>,
 }
 
 impl Default for Actions {
@@ -72,6 +75,8 @@ impl Default for Actions {
             pay: Arc::new(|_, config| Box::pin(async { Ok(config) })),
             find: Arc::new(|_, _| Box::pin(async { Ok(Reconciled::NotFound) })),
             may: Arc::new(|_, _| Box::pin(async { Ok(Access::Allowed) })),
+            cost: Arc::new(Cost::none),
+            plan: Arc::new(|_, _| panic!("execution never previews")),
         }
     }
 }
@@ -143,6 +148,21 @@ impl Actions {
         self
     }
 
+    /// What each call of a non-pure action costs.
+    pub(crate) fn cost(mut self, f: impl Fn() -> Cost + Send + Sync + 'static) -> Self {
+        self.cost = Arc::new(f);
+        self
+    }
+
+    /// How non-pure actions preview.
+    pub(crate) fn plan(
+        mut self,
+        f: impl Fn(&'static str, &Value) -> PlanResult<Value> + Send + Sync + 'static,
+    ) -> Self {
+        self.plan = Arc::new(f);
+        self
+    }
+
     pub(crate) fn module(&self) -> Module<On<MemoryTx>> {
         self.module_version(1)
     }
@@ -208,11 +228,16 @@ impl Transactional<MemoryTx> for BookAction {
         self.0.log.call("book.run", cx);
         (self.0.book)(cx, value(config)).await
     }
-    async fn plan(&self, _: &StepCx, _: &Config) -> PlanResult<Value> {
-        panic!("execution never previews")
+    async fn plan(&self, cx: &StepCx, config: &Config) -> PlanResult<Value> {
+        self.0.log.call("book.plan", cx);
+        (self.0.plan)("book", &value(config.clone()))
     }
     async fn authorize(&self, cx: &StepCx, _: &Config) -> ActionResult<Access> {
         self.0.authorize("book", cx).await
+    }
+    fn cost(&self, _: &Config) -> Cost {
+        self.0.log.add("book.cost");
+        (self.0.cost)()
     }
     fn retry(&self) -> surefoot_kernel_core::plan::RetryPolicy {
         self.0.retry.clone()
@@ -229,11 +254,16 @@ impl Idempotent<On<MemoryTx>> for MailAction {
         self.0.log.add(format!("key {}", cx.effect_key()));
         (self.0.mail)(cx.clone(), value(config)).await
     }
-    async fn plan(&self, _: &StepCx, _: &Config) -> PlanResult<Value> {
-        panic!("execution never previews")
+    async fn plan(&self, cx: &StepCx, config: &Config) -> PlanResult<Value> {
+        self.0.log.call("mail.plan", cx);
+        (self.0.plan)("mail", &value(config.clone()))
     }
     async fn authorize(&self, cx: &StepCx, _: &Config) -> ActionResult<Access> {
         self.0.authorize("mail", cx).await
+    }
+    fn cost(&self, _: &Config) -> Cost {
+        self.0.log.add("mail.cost");
+        (self.0.cost)()
     }
     fn retry(&self) -> surefoot_kernel_core::plan::RetryPolicy {
         self.0.retry.clone()
@@ -255,11 +285,16 @@ impl Ambiguous for PayAction {
         self.0.log.add(format!("key {}", cx.effect_key()));
         (self.0.find)(cx.clone(), value(config)).await
     }
-    async fn plan(&self, _: &StepCx, _: &Config) -> PlanResult<Value> {
-        panic!("execution never previews")
+    async fn plan(&self, cx: &StepCx, config: &Config) -> PlanResult<Value> {
+        self.0.log.call("pay.plan", cx);
+        (self.0.plan)("pay", &value(config.clone()))
     }
     async fn authorize(&self, cx: &StepCx, _: &Config) -> ActionResult<Access> {
         self.0.authorize("pay", cx).await
+    }
+    fn cost(&self, _: &Config) -> Cost {
+        self.0.log.add("pay.cost");
+        (self.0.cost)()
     }
     fn retry(&self) -> surefoot_kernel_core::plan::RetryPolicy {
         self.0.retry.clone()

@@ -37,10 +37,13 @@ async fn a_run_goes_through_actions_of_every_class() {
         [
             "compute.run {\"n\":21}",
             "book.authorize steps.1 #1",
+            "book.cost",
             "book.run steps.1 #1",
             "mail.authorize steps.2 #1",
+            "mail.cost",
             "mail.run steps.2 #1",
             "pay.authorize steps.3 #1",
+            "pay.cost",
             "pay.run steps.3 #1",
         ]
     );

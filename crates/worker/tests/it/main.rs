@@ -12,11 +12,13 @@ mod plans;
 mod store;
 mod world;
 
+mod budgets;
 mod cancel;
 mod catch;
 mod children;
 mod claims;
 mod classes;
+mod dry_runs;
 mod effects;
 mod executor;
 mod handle;

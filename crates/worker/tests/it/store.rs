@@ -191,6 +191,10 @@ impl RunStore for TestStore {
         self.tick();
         self.inner.store_now().await
     }
+    async fn dry_run_create(&self, create: CreateDryRun) -> Result<Run, StoreError> {
+        self.inner.dry_run_create(create).await
+    }
+
     async fn run_claim(&self, request: ClaimRequest) -> Result<Vec<Run>, StoreError> {
         let op = Op::Claim;
         self.ask(op, self.inner.run_claim(request.clone())).await

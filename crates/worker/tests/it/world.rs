@@ -36,6 +36,8 @@ pub(crate) struct World {
     pub(crate) actions: Actions,
     pub(crate) module: Module<On<MemoryTx>>,
     ids: SeqIds,
+    /// Of what is published.
+    caps: Amounts,
 }
 
 impl World {
@@ -47,7 +49,13 @@ impl World {
         let ids = SeqIds::new();
         let kernel = kernel(&store, APP, &ids);
         let module = actions.module();
-        Self { store, kernel, actions, module, ids }
+        Self { store, kernel, actions, module, ids, caps: Amounts::default() }
+    }
+
+    /// Whatever is published has this cap.
+    pub(crate) fn capped(mut self, dimension: &str, cap: f64) -> Self {
+        self.caps = Amounts::of([(dimension, cap)]).unwrap();
+        self
     }
 
     pub(crate) fn log(&self) -> &Log {
@@ -88,6 +96,7 @@ impl World {
             version: self.ids.version(),
             plan,
             source: String::new(),
+            budget: self.caps.clone(),
             activate: true,
             authorization: None,
             author: "ann".to_owned(),

@@ -68,7 +68,7 @@ certify! {
     }
     load_item: transactional {
         world: stocked().await,
-        action: |_| LoadItem,
+        action: |shop| LoadItem { store: shop.store.clone() },
         input: ItemRef { item: "bolt".into() },
         acted: |shop| count(shop, "SELECT sum(reserved) FROM stock").await,
         store: |shop| shop.store.clone(),

@@ -8,6 +8,7 @@
 )]
 
 mod certificates;
+mod dry_run;
 mod mail;
 mod provider;
 mod quote;

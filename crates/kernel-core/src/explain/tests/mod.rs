@@ -153,6 +153,7 @@ impl Story {
             journal: &self.journal,
             unreadable: None,
             sessions: &self.sessions,
+            budget: &crate::Budget::default(),
             is_signaled: None,
             children: &[],
             group: None,
@@ -269,7 +270,10 @@ impl Story {
     }
 
     pub(super) fn prepared(&mut self, key: &str) -> Option<Command> {
-        self.input(Input::Prepared { step: key.into(), result: Prepared::Ready })
+        self.input(Input::Prepared {
+            step: key.into(),
+            result: Prepared::Ready { cost: crate::Amounts::default() },
+        })
     }
 
     pub(super) fn answer(&mut self, key: &str, answer: Answer) {

@@ -558,6 +558,7 @@ fn without_a_plan_only_the_row_speaks() {
         journal: &[],
         unreadable: Some("the plan cannot be read: expected value at line 1"),
         sessions: &[],
+        budget: &crate::Budget::default(),
         is_signaled: None,
         children: &[],
         group: None,

@@ -10,13 +10,13 @@ use surefoot_language::{
 use super::output::{Unkept, listed};
 
 /// What a hook's end means.
-pub(super) enum Said {
+pub(crate) enum Said {
     Answer(Answer),
     /// The fence's word: no failure is recorded.
     Halted(Halt),
 }
 
-pub(super) fn failed(code: Code, message: impl AsRef<str>) -> Answer {
+pub(crate) fn failed(code: Code, message: impl AsRef<str>) -> Answer {
     let failure = Failure::new(code, message);
     Answer::Failed { failure, retryable: false, retry_after: None }
 }
@@ -26,7 +26,7 @@ pub(super) fn failed_for_now(code: Code, message: impl AsRef<str>) -> Answer {
     Answer::Failed { failure, retryable: true, retry_after: None }
 }
 
-pub(super) fn panicked(text: &str) -> Answer {
+pub(crate) fn panicked(text: &str) -> Answer {
     failed(Code::ACTION_ERROR, format!("the action panicked: {text}"))
 }
 
@@ -40,7 +40,7 @@ pub(super) fn over_time(call: &Call) -> String {
 }
 
 /// The config does not fit, place by place.
-pub(super) fn config_invalid(findings: &[SchemaFinding]) -> Answer {
+pub(crate) fn config_invalid(findings: &[SchemaFinding]) -> Answer {
     let text = format!("the config does not fit the action's schema: {}", listed(findings));
     let pointers: Vec<&str> = findings.iter().map(|finding| finding.pointer.as_str()).collect();
     let failure = Failure::new(Code::CONFIG_INVALID, text).details(json!({ "pointers": pointers }));
@@ -61,7 +61,7 @@ pub(super) fn unkept(unkept: Unkept) -> Answer {
 }
 
 /// How a pure, transactional or idempotent hook stopped.
-pub(super) fn of_error(error: HookError, classifiers: &Classifiers) -> Said {
+pub(crate) fn of_error(error: HookError, classifiers: &Classifiers) -> Said {
     match error {
         HookError::Input(error) => Said::Answer(no_input(&error)),
         HookError::Output(error) => Said::Answer(no_output(&error)),

@@ -90,6 +90,8 @@ fn weight_of(fact: &Fact) -> usize {
         Fact::StepCompleted { output, .. } => weight(output),
         Fact::BranchTaken { taken: Taken::Items(items), .. } => items.iter().map(weight).sum(),
         Fact::BranchTaken { .. }
+        | Fact::Charged(_)
+        | Fact::StepPlanned { .. }
         | Fact::CallMarked { .. }
         | Fact::OutcomeUnknown { .. }
         | Fact::NothingHappened { .. }

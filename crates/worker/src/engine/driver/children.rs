@@ -54,7 +54,7 @@ impl<S: TxStore> Driver<S> {
                         return Err(Left::LetGo(with_causes(&error)));
                     }
                 }
-                Trouble::Refused | Trouble::Hopeless => {
+                Trouble::OverBudget(_) | Trouble::Refused | Trouble::Hopeless => {
                     return Err(Left::LetGo(with_causes(&error)));
                 }
             }

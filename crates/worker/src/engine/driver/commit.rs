@@ -1,8 +1,8 @@
 //! Makes facts durable, and finds out what became of a write whose answer was lost.
 
 use surefoot_kernel_core::{
-    Commit, Committed, Fact, LoadRequest, Run, RunState, StoreError, Stored, TakeOverRequest,
-    TxStore, apply,
+    Commit, Committed, Exceeded, Fact, LoadRequest, Run, RunState, StoreError, Stored,
+    TakeOverRequest, TxStore, apply,
 };
 
 use super::book::{Book, StoreTime};
@@ -18,6 +18,8 @@ pub(super) enum Written {
     Changed,
     /// Nobody knew, so the run was taken over and read again: what is there now is final.
     TakenOver,
+    /// The charge would pass a cap: nothing was written.
+    OverBudget(Exceeded),
     /// The store takes no such facts.
     Refused(String),
 }
@@ -32,6 +34,8 @@ pub(super) enum Trouble {
     Unknown,
     /// The same again later.
     Later,
+    /// Not at this cost.
+    OverBudget(Exceeded),
     /// Not this write.
     Refused,
     /// This driver can do nothing about it.
@@ -47,6 +51,7 @@ pub(super) fn trouble(error: &StoreError) -> Trouble {
         | StoreError::FenceHeld
         | StoreError::TransactionConflict(_)
         | StoreError::TransactionTimeout { .. } => Trouble::Later,
+        StoreError::BudgetExceeded(exceeded) => Trouble::OverBudget(exceeded.clone()),
         StoreError::Refused(_) => Trouble::Refused,
         StoreError::Corrupt { .. }
         | StoreError::NotInTransaction
@@ -64,6 +69,7 @@ impl<S: TxStore> Driver<S> {
             match self.commit(book, Vec::new()).await? {
                 Written::Stored => break,
                 Written::Changed | Written::TakenOver => {}
+                Written::OverBudget(exceeded) => return Err(defect(exceeded)),
                 Written::Refused(why) => return Err(Left::LetGo(why)),
             }
         }
@@ -130,6 +136,8 @@ impl<S: TxStore> Driver<S> {
             }
             Fact::InputsComputed { .. }
             | Fact::BranchTaken { .. }
+            | Fact::Charged(_)
+            | Fact::StepPlanned { .. }
             | Fact::CallMarked { .. }
             | Fact::OutcomeUnknown { .. }
             | Fact::NothingHappened { .. }
@@ -165,6 +173,7 @@ impl<S: TxStore> Driver<S> {
                 Err(Left::Lost)
             }
             Trouble::Unknown => self.take_over(book).await.map(|()| Written::TakenOver),
+            Trouble::OverBudget(exceeded) => Ok(Written::OverBudget(exceeded)),
             Trouble::Refused => Ok(Written::Refused(with_causes(error))),
             Trouble::Later | Trouble::Hopeless => Err(Left::LetGo(with_causes(error))),
         }

@@ -26,9 +26,12 @@ use surefoot_kernel_core::{
 use super::hold::Hold;
 use super::shift::{Phase, Shift};
 use super::{Cached, Engine};
+pub(crate) use answers::{Said, config_invalid, failed, of_error, panicked};
 use book::Book;
 pub(crate) use book::LoadedPlan;
 use commit::Written;
+pub(crate) use output::judged_by;
+pub(crate) use prepare::cost_of;
 
 /// Decisions without a store between two chances for others to run.
 const TURNS_BEFORE_YIELD: u32 = 32;
@@ -158,6 +161,10 @@ impl<S: TxStore> Driver<S> {
                         input = after_takeover(book, input);
                         continue;
                     }
+                    Written::OverBudget(exceeded) => {
+                        input = input.over_budget(&exceeded).ok_or_else(|| defect(exceeded))?;
+                        continue;
+                    }
                     Written::Refused(why) => {
                         input = refused(input, &why)?;
                         continue;
@@ -198,7 +205,7 @@ fn rejected<Tx>(
 /// The commit in doubt is final now. One case needs more than to decide again: the mark of a call that was never
 /// made landed, and only this driver could have made the call.
 fn after_takeover<Tx>(book: &Book<Tx>, input: Input) -> Input {
-    if let Input::Prepared { step, result: Prepared::Ready } = &input
+    if let Input::Prepared { step, result: Prepared::Ready { .. } } = &input
         && book.has_open_mark(step)
     {
         return Input::Answer { step: step.clone(), answer: Answer::NotCalled };
@@ -217,6 +224,7 @@ fn refused(input: Input, why: &str) -> Result<Input, Left> {
         }
         Input::Advance
         | Input::Prepared { .. }
+        | Input::Worked { .. }
         | Input::Answer { .. }
         | Input::Reconciled { .. }
         | Input::Spawned { .. }

@@ -9,15 +9,23 @@ use crate::engine::panics::caught_call;
 
 /// An output that cannot be kept: why, and its first 8 KiB.
 #[derive(Debug)]
-pub(super) struct Unkept {
-    pub(super) error: Failure,
-    pub(super) evidence: String,
+pub(crate) struct Unkept {
+    pub(crate) error: Failure,
+    pub(crate) evidence: String,
 }
 
 /// Judges an output by size, nesting and schema. A schema is foreign code too, in a way: a defect in judging must not
 /// end the worker. And the effect has happened: that its output cannot be judged is no failure of it.
 pub(super) fn judged<Tx>(action: &Action<Tx>, output: &Value) -> Result<(), Box<Unkept>> {
-    unless_broken(output, || judge(action, output))
+    judged_by(|output| action.validate_output(output), output)
+}
+
+/// The same by what judges the schema.
+pub(crate) fn judged_by(
+    validate: impl Fn(&Value) -> Result<(), Vec<SchemaFinding>>,
+    output: &Value,
+) -> Result<(), Box<Unkept>> {
+    unless_broken(output, || judge(validate, output))
 }
 
 fn unless_broken(
@@ -31,7 +39,10 @@ fn unless_broken(
     })
 }
 
-fn judge<Tx>(action: &Action<Tx>, output: &Value) -> Result<(), Box<Unkept>> {
+fn judge(
+    validate: impl Fn(&Value) -> Result<(), Vec<SchemaFinding>>,
+    output: &Value,
+) -> Result<(), Box<Unkept>> {
     let unkept = |code, text: String| {
         Box::new(Unkept { error: Failure::new(code, text), evidence: evidence(output) })
     };
@@ -45,7 +56,7 @@ fn judge<Tx>(action: &Action<Tx>, output: &Value) -> Result<(), Box<Unkept>> {
         let text = format!("the output is nested deeper than {PAYLOAD_MAX_DEPTH} levels");
         return Err(unkept(Code::OUTPUT_INVALID, text));
     }
-    action.validate_output(output).map_err(|findings| {
+    validate(output).map_err(|findings| {
         let text = format!("the output does not fit the action's schema: {}", listed(&findings));
         unkept(Code::OUTPUT_INVALID, text)
     })

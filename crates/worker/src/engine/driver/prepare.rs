@@ -3,8 +3,8 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use surefoot_kernel_core::{Answer, Call, Code, Input, Prepared, TxStore};
-use surefoot_language::{Access, Action, Classifiers, Halt, HookError, StepCx};
+use surefoot_kernel_core::{Amounts, Answer, Call, Code, Input, Prepared, TxStore};
+use surefoot_language::{Access, Action, Classifiers, DynEffect, Halt, HookError, StepCx};
 
 use super::answers::{Said, config_invalid, failed, of_error, panicked};
 use super::book::Book;
@@ -13,10 +13,12 @@ use super::hooks::{Droppable, Heard};
 use super::{Driver, Left};
 use crate::builder::Gate;
 use crate::engine::hold::HookGuard;
+use crate::engine::panics::caught_call;
 
 /// What came of a check before a call.
 pub(super) enum Checked {
-    Ready,
+    /// Nothing is against it, and this is what it costs.
+    Ready(Amounts),
     Stopped(Said),
 }
 
@@ -29,7 +31,7 @@ impl<S: TxStore> Driver<S> {
         let plan = book.plan.clone();
         let judged = (&action, plan.module.classifiers());
         let result = match self.check(judged, &call, &cx, &guard).await? {
-            Checked::Ready => Prepared::Ready,
+            Checked::Ready(cost) => Prepared::Ready { cost },
             Checked::Stopped(Said::Answer(answer)) => Prepared::Stopped(answer),
             Checked::Stopped(Said::Halted(halt)) => match self.halted(book, halt).await? {
                 Some(answer) => Prepared::Stopped(answer),
@@ -67,8 +69,12 @@ impl<S: TxStore> Driver<S> {
             if let Some(said) = self.access(classifiers, guard, asked).await? {
                 return Ok(Checked::Stopped(said));
             }
+            return Ok(match cost_of(effect, call) {
+                Ok(cost) => Checked::Ready(cost),
+                Err(answer) => Checked::Stopped(Said::Answer(*answer)),
+            });
         }
-        Ok(Checked::Ready)
+        Ok(Checked::Ready(Amounts::default()))
     }
 
     async fn access(
@@ -119,4 +125,15 @@ impl<S: TxStore> Driver<S> {
             Err(Left::LetGo("the lease is over".to_owned()))
         }
     }
+}
+
+/// What a call charges. A cost that is no amount is a defect of the action: nothing is charged, nothing called.
+pub(crate) fn cost_of(effect: &dyn DynEffect, call: &Call) -> Result<Amounts, Box<Answer>> {
+    let asked =
+        caught_call(|| effect.cost(&call.config)).map_err(|text| Box::new(panicked(&text.0)))?;
+    let cost = asked.map_err(|error| Box::new(failed(error.code(), error.to_string())))?;
+    Amounts::of(cost.amounts()).map_err(|odd| {
+        let text = format!("the cost of action `{}` cannot be charged: {odd}", call.action);
+        Box::new(failed(Code::ACTION_ERROR, text))
+    })
 }

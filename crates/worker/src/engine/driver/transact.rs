@@ -1,8 +1,8 @@
 //! Prepares, runs and records a transactional step in one transaction of the store.
 
 use surefoot_kernel_core::{
-    Answer, BoxFuture, Call, Code, Commit, Fact, Input, Run, StoreError, Timestamp, TxStore,
-    TxWork, Work, apply, decide,
+    Amounts, Answer, BoxFuture, Call, Code, Commit, Exceeded, Fact, Input, Locked, StoreError,
+    Timestamp, TxStore, TxWork, Work, apply, decide,
 };
 use surefoot_language::{Action, Halt, Object, OnTx, StepCx};
 
@@ -144,6 +144,9 @@ impl<S: TxStore> Driver<S> {
             Written::Stored | Written::Changed | Written::TakenOver => {
                 Ok(After::Next(Input::Advance))
             }
+            Written::OverBudget(exceeded) => {
+                Ok(After::Next(Input::Answer { step: call.step.clone(), answer: over(&exceeded) }))
+            }
             Written::Refused(why) => {
                 let text = format!("the store refused the transaction: {why}");
                 let answer = super::answers::failed(Code::ACTION_ERROR, text);
@@ -151,6 +154,10 @@ impl<S: TxStore> Driver<S> {
             }
         }
     }
+}
+
+fn over(exceeded: &Exceeded) -> Answer {
+    Answer::Failed { failure: exceeded.failure(), retryable: false, retry_after: None }
 }
 
 /// One transactional step, as the store has it done.
@@ -166,9 +173,9 @@ struct StepWork<'d, S: TxStore> {
 }
 
 impl<S: TxStore> TxWork<S::Tx> for StepWork<'_, S> {
-    fn work<'a>(&'a mut self, tx: &'a mut S::Tx, run: Run, now: Timestamp) -> BoxFuture<'a, Work> {
+    fn work<'a>(&'a mut self, tx: &'a mut S::Tx, locked: Locked) -> BoxFuture<'a, Work> {
         Box::pin(async move {
-            let outcome = self.outcome(tx, &run, now).await;
+            let outcome = self.outcome(tx, &locked).await;
             let work = match &outcome {
                 Outcome::Decided(facts) => Work::Commit(Box::new(self.commit(facts))),
                 Outcome::Said(_) | Outcome::Conflict(_) | Outcome::Left(_) => Work::Rollback,
@@ -180,22 +187,26 @@ impl<S: TxStore> TxWork<S::Tx> for StepWork<'_, S> {
 }
 
 impl<S: TxStore> StepWork<'_, S> {
-    async fn outcome(&self, tx: &mut S::Tx, run: &Run, now: Timestamp) -> Outcome {
-        if let Err(fenced) = self.book.before.check(run) {
+    async fn outcome(&self, tx: &mut S::Tx, locked: &Locked) -> Outcome {
+        if let Err(fenced) = self.book.before.check(&locked.run) {
             return Outcome::Left(defect(fenced));
         }
         let judged = (self.action, self.book.plan.module.classifiers());
-        match self.driver.check(judged, self.call, &self.cx, &self.guard).await {
-            Ok(Checked::Ready) => {}
+        let cost = match self.driver.check(judged, self.call, &self.cx, &self.guard).await {
+            Ok(Checked::Ready(cost)) => cost,
             Ok(Checked::Stopped(said)) => return Outcome::Said(said),
             Err(left) => return Outcome::Left(left),
+        };
+        // The charge that binds is the last thing in the transaction; work that cannot be paid does not begin.
+        if let Err(exceeded) = locked.budget.allows(&cost) {
+            return Outcome::Said(Said::Answer(over(&exceeded)));
         }
         let output = match self.run(tx).await {
             Ok(Said::Answer(Answer::Succeeded { output })) => output,
             Ok(said @ (Said::Answer(_) | Said::Halted(_))) => return Outcome::Said(said),
             Err(outcome) => return outcome,
         };
-        self.decide(output, now)
+        self.decide(cost, output, locked.now)
     }
 
     async fn run(&self, tx: &mut S::Tx) -> Result<Said, Outcome> {
@@ -223,9 +234,8 @@ impl<S: TxStore> StepWork<'_, S> {
     }
 
     /// Only an output is decided on inside: everything else rolls the work back first.
-    fn decide(&self, output: serde_json::Value, now: Timestamp) -> Outcome {
-        let answer = Answer::Succeeded { output };
-        let input = Input::Answer { step: self.call.step.clone(), answer };
+    fn decide(&self, cost: Amounts, output: serde_json::Value, now: Timestamp) -> Outcome {
+        let input = Input::Worked { step: self.call.step.clone(), cost, output };
         match decide(&self.book.held, &self.book.plan.plan, input, now) {
             Ok(decision) => Outcome::Decided(decision.facts),
             Err(rejection) => Outcome::Left(defect(rejection)),

@@ -1,0 +1,2 @@
+-- budget/read
+SELECT dimension, used, cap FROM root_budget WHERE root = ?

@@ -1,0 +1,103 @@
+//! What hooks are given in a dry run.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use serde_json::Value;
+use surefoot_kernel_core::{
+    BoxFuture, Call, CancelSource, Children, ChildrenCreated, ChildrenError, ChildrenPage, DryHeld,
+    FenceError, Stamp, StoreError, ValueResolver,
+};
+use surefoot_language::{StepCx, StepData, StepPort, Stop};
+
+use super::Inner;
+use super::drive::{Pulse, renew};
+use crate::builder::{Claim, NotYet, Values};
+
+struct Port {
+    runs: Arc<dyn surefoot_kernel_core::RunStore>,
+    session: surefoot_kernel_core::SessionId,
+    stamp: Stamp,
+    values: Option<Values>,
+    claim: Claim,
+    resolver: OnceLock<Arc<dyn ValueResolver>>,
+}
+
+impl StepPort for Port {
+    fn heartbeat(&self) -> BoxFuture<'_, Result<(), FenceError>> {
+        Box::pin(async move {
+            match renew(&*self.runs, self.session, self.stamp).await? {
+                Pulse::Held => Ok(()),
+                Pulse::Canceled => Err(FenceError::Canceled),
+                Pulse::Lost => Err(FenceError::LeaseLost),
+            }
+        })
+    }
+
+    fn resolve<'a>(&'a self, reference: &'a str) -> BoxFuture<'a, Result<Option<Value>, Stop>> {
+        Box::pin(async move {
+            let Some(values) = &self.values else { return Ok(None) };
+            let resolver = self.resolver.get_or_init(|| values(&self.claim)).clone();
+            resolver.resolve(reference).await.map_err(|error| match error.downcast::<NotYet>() {
+                Ok(not_yet) => Stop::wait_for(not_yet.0),
+                Err(error) => Stop::from(error),
+            })
+        })
+    }
+
+    fn time_left(&self) -> Option<Duration> {
+        None
+    }
+
+    fn children_create(
+        &self,
+        _children: Children,
+    ) -> BoxFuture<'_, Result<ChildrenCreated, ChildrenError>> {
+        let refused = StoreError::Refused("a dry run creates no children".into());
+        Box::pin(std::future::ready(Err(ChildrenError::Store(refused))))
+    }
+
+    fn children_read(
+        &self,
+        _from: u32,
+        _limit: u32,
+    ) -> BoxFuture<'_, Result<ChildrenPage, StoreError>> {
+        let page = ChildrenPage { children: Vec::new(), total: 0, next: None };
+        Box::pin(std::future::ready(Ok(page)))
+    }
+}
+
+/// The context of one hook.
+pub(super) fn context(
+    inner: &Inner,
+    held: &DryHeld,
+    plan: &surefoot_kernel_core::plan::Plan,
+    call: &Call,
+) -> StepCx {
+    let invocation = Arc::new(held.survey.invocation().clone());
+    let origin = &held.run.origin;
+    let claim = Claim {
+        run: held.run.id,
+        scope: origin.scope.clone(),
+        workflow: origin.workflow.clone(),
+        invocation: invocation.clone(),
+    };
+    let port = Port {
+        runs: inner.runs.clone(),
+        session: inner.session,
+        stamp: held.run.stamp(),
+        values: inner.values.clone(),
+        claim,
+        resolver: OnceLock::new(),
+    };
+    StepCx::new(StepData {
+        run: held.run.id,
+        step: call.step.clone(),
+        attempt: call.attempt,
+        invocation,
+        bindings: Arc::new(plan.bindings.clone()),
+        resumed: None,
+        cancel: CancelSource::default().observer(),
+        port: Arc::new(port),
+    })
+}

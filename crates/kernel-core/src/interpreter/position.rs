@@ -239,7 +239,11 @@ mod tests {
             schema: PLAN_SCHEMA,
             language: 1,
             module: ModuleRef { id: "m".to_owned(), version: 1 },
-            hashes: Hashes::default(),
+            hashes: Hashes {
+                source: String::new(),
+                manifest: String::new(),
+                catalog: String::new(),
+            },
             footprint: Footprint { module: "m".to_owned(), uses: BTreeMap::new() },
             policies: BTreeMap::new(),
             inputs: BTreeMap::new(),

@@ -12,6 +12,7 @@ use surefoot_kernel_core::{
 use super::{group, write_group};
 use crate::error::{Fault, store_error};
 use crate::event::emit::sixteen;
+use crate::retention::place::being_deleted;
 use crate::run::insert::{StartedWith, insert_all};
 use crate::run::read::run_by_id;
 use crate::sql;
@@ -143,11 +144,15 @@ async fn versions(
     new: &[(RunId, &CheckedChild)],
 ) -> Result<BTreeMap<WorkflowKey, ChildVersion>, ChildrenError> {
     let wanted: BTreeSet<&WorkflowKey> = new.iter().map(|(_, child)| &child.workflow).collect();
+    let (app, scope) = (parent.origin.app.as_str(), parent.origin.scope.as_str());
     let mut versions = BTreeMap::new();
     for workflow in wanted {
+        if being_deleted(conn, app, scope, Some(workflow.as_str())).await?.is_some() {
+            return Err(ChildrenError::NoWorkflow { workflow: workflow.clone() });
+        }
         let row = sqlx::query(sql::CHILD_VERSION)
-            .bind(parent.origin.app.as_str())
-            .bind(parent.origin.scope.as_str())
+            .bind(app)
+            .bind(scope)
             .bind(workflow.as_str())
             .fetch_optional(&mut *conn)
             .await

@@ -86,7 +86,8 @@ impl State {
         for workflow in wanted {
             let of = &parent.origin;
             let entry = self.workflows.get(&(of.app.clone(), of.scope.clone(), workflow.clone()));
-            let live = entry.and_then(|entry| entry.active);
+            let stays = self.being_deleted(&of.app, &of.scope, Some(workflow)).is_none();
+            let live = entry.filter(|_| stays).and_then(|entry| entry.active);
             let found = live.and_then(|id| Some((id, self.versions.get(&id)?)));
             let Some((version, stored)) = found else {
                 return Err(ChildrenError::NoWorkflow { workflow: workflow.clone() });

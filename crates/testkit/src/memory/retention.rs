@@ -1,5 +1,6 @@
 //! What ends: payloads that expire, runs that are pruned, workflows and scopes that are deleted.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -176,8 +177,10 @@ impl State {
             if deleted.len() >= limit {
                 return (deleted, true);
             }
-            let tree: Vec<RunId> = tree().map(|run| run.id).collect();
+            let tree: BTreeSet<RunId> = tree().map(|run| run.id).collect();
             tree.iter().for_each(|run| drop(self.runs.remove(run)));
+            self.groups.retain(|(parent, _), _| !tree.contains(parent));
+            self.budgets.retain(|root, _| !tree.contains(root));
             deleted.extend(tree);
         }
         (deleted, false)

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use surefoot_kernel_core::{
-    Answer, ChildStore as _, ClaimRequest, Event, EventStore as _, Fact, Ids as _, LoadRequest,
-    Micros, Mode, Phase, PlanStore as _, Publish, Run, RunId, RunState, RunStore as _, Scan,
-    SessionId, StoreError,
+    Amounts, Answer, ChildStore as _, ClaimRequest, Event, EventStore as _, Fact, Ids as _,
+    LoadRequest, Micros, Mode, Phase, PlanStore as _, Publish, Run, RunId, RunState, RunStore as _,
+    Scan, SessionId, StoreError,
 };
 use surefoot_testkit::plans::{plan, pure, run_workflows, transactional};
 use surefoot_testkit::{
@@ -41,6 +41,7 @@ async fn start(store: &MemoryStore, ids: &SeqIds) -> RunId {
             version: ids.version(),
             plan,
             source: String::new(),
+            budget: Amounts::default(),
             activate: true,
             authorization: None,
             author: "ada".to_owned(),

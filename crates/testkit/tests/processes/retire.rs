@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::json;
 use surefoot_kernel_core::retention::Force;
 use surefoot_kernel_core::{
-    Commit, Delete, Emission, Emit, Event, EventFilter, EventStore, Ids, LoadRequest,
+    Amounts, Commit, Delete, Emission, Emit, Event, EventFilter, EventStore, Ids, LoadRequest,
     OperatorStore, Place as Deleting, PlanStore, Prunable, Prune, Publish, RetentionError,
     RetentionStore, RowInput, RunState, RunStore, decide_row,
 };
@@ -62,6 +62,7 @@ async fn fill(place: &Place) -> BTreeMap<(u32, u32), Emission> {
             version: SystemIds.version(),
             plan: compile_and_bind(SLOW_SOURCE, module.manifest(), &Bindings::new()).unwrap(),
             source: SLOW_SOURCE.to_owned(),
+            budget: Amounts::default(),
             activate: true,
             authorization: None,
             author: "ann".to_owned(),

@@ -39,20 +39,6 @@ CREATE INDEX audit_app ON audit (app);
 
 CREATE INDEX audit_run ON audit (run) WHERE run IS NOT NULL;
 
-CREATE TABLE deletion (
-    app TEXT NOT NULL,
-    scope TEXT NOT NULL,
-    -- Empty: the whole scope.
-    workflow TEXT NOT NULL,
-    forced INTEGER NOT NULL CHECK (forced IN (0, 1)),
-    actor TEXT NOT NULL,
-    reason TEXT NOT NULL,
-    phase TEXT NOT NULL CHECK (phase IN ('cancel', 'events', 'runs', 'rest')),
-    -- The last event that was looked at.
-    cursor INTEGER NOT NULL
-) STRICT;
-
-CREATE UNIQUE INDEX deletion_place ON deletion (app, scope, workflow);
 CREATE TABLE child_group (
     no INTEGER PRIMARY KEY,
     parent BLOB NOT NULL REFERENCES run (id),
@@ -77,6 +63,21 @@ CREATE INDEX child_group_cancel ON child_group (app) WHERE cancel_from IS NOT NU
 CREATE INDEX child_group_over ON child_group (app) WHERE live = 0 AND awaited = 1;
 
 CREATE UNIQUE INDEX child_group_step ON child_group (parent, step);
+
+CREATE TABLE deletion (
+    app TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    -- Empty: the whole scope.
+    workflow TEXT NOT NULL,
+    forced INTEGER NOT NULL CHECK (forced IN (0, 1)),
+    actor TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    phase TEXT NOT NULL CHECK (phase IN ('cancel', 'events', 'runs', 'rest')),
+    -- The last event that was looked at.
+    cursor INTEGER NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX deletion_place ON deletion (app, scope, workflow);
 
 CREATE TABLE delivery (
     event INTEGER NOT NULL REFERENCES event (no),
@@ -161,6 +162,17 @@ CREATE TABLE meta (
     value TEXT NOT NULL
 ) STRICT;
 
+CREATE TABLE root_budget (
+    root BLOB NOT NULL CHECK (length(root) = 16),
+    dimension TEXT NOT NULL,
+    used INTEGER NOT NULL CHECK (used >= 0),
+    -- Without a cap it is counted only.
+    cap INTEGER CHECK (cap >= 0),
+    CHECK (cap IS NULL OR used <= cap)
+) STRICT;
+
+CREATE UNIQUE INDEX root_budget_dimension ON root_budget (root, dimension);
+
 CREATE TRIGGER child_keeps_its_place BEFORE UPDATE OF app, scope, parent_run ON run
 WHEN NEW.parent_run IS NOT NULL AND NOT EXISTS (SELECT 1 FROM run AS parent
     WHERE parent.id = NEW.parent_run AND parent.app = NEW.app AND parent.scope = NEW.scope)
@@ -174,16 +186,6 @@ WHEN NEW.parent_run IS NOT NULL AND NOT EXISTS (SELECT 1 FROM run AS parent
 BEGIN
     SELECT RAISE(ABORT, 'a child stays in the app and the scope of its parent');
 END;
-CREATE TABLE root_budget (
-    root BLOB NOT NULL CHECK (length(root) = 16),
-    dimension TEXT NOT NULL,
-    used INTEGER NOT NULL CHECK (used >= 0),
-    -- Without a cap it is counted only.
-    cap INTEGER CHECK (cap >= 0),
-    CHECK (cap IS NULL OR used <= cap)
-) STRICT;
-
-CREATE UNIQUE INDEX root_budget_dimension ON root_budget (root, dimension);
 
 CREATE TABLE run (
     no INTEGER PRIMARY KEY,

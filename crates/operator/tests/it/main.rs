@@ -1,6 +1,6 @@
 //! The operator's use cases on the store in memory.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has found something")]
+#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
 
 mod authoring;
 mod children;

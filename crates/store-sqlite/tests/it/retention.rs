@@ -219,6 +219,7 @@ async fn a_tree_too_large_for_one_transaction_is_deleted_in_parts_and_not_retrie
             "parent_run" => "root",
             "parent_step" => "'steps.0'",
             "parent_index" => "value",
+            "parent_depth" => "1",
             name => name,
         })
         .collect();

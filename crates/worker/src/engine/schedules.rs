@@ -49,6 +49,7 @@ impl<S: TxStore> Engine<S> {
                 }
             };
             tokio::select! {
+                biased;
                 () = shift.reached(Phase::Draining) => return,
                 () = self.published.notified() => {}
                 () = tokio::time::sleep(wait) => {}

@@ -37,7 +37,7 @@ pub(super) struct Seen {
     /// Rows that transactional steps wrote and that are there.
     pub(super) rows: BTreeSet<String>,
     pub(super) runs: usize,
-    /// Calls of the first process.
+    /// Calls of the first process, without the keeper's.
     pub(super) calls: Vec<Method>,
     /// What there was at the moment of the trouble.
     pub(super) before: Moment,
@@ -86,7 +86,7 @@ impl<F: StoreFactory, S: Scenario<F>> Case<F, S> {
             }
         }
         check_invariants(&stage.clean).await;
-        stage.seen(before, attention, process.faults().calls()).await
+        stage.seen(before, attention, process.faults().points()).await
     }
 }
 
@@ -168,8 +168,8 @@ impl<F: StoreFactory, S: Scenario<F>> Stage<F, S> {
             before.log = self.provider.len();
             before.facts = self.facts().await?;
             let nth = usize::try_from(trouble.nth.saturating_sub(1)).unwrap_or(usize::MAX);
-            if faults.calls().get(nth) != Some(&trouble.method) {
-                return Err(format!("the call is another one: {:?}", faults.calls()));
+            if faults.points().get(nth) != Some(&trouble.method) {
+                return Err(format!("the call is another one: {:?}", faults.points()));
             }
             match trouble.kind {
                 // Everything of the process is dropped where it stands.

@@ -83,7 +83,7 @@ pub trait Scenario<F: StoreFactory>: Send + Sync + 'static {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Report {
-    /// The calls of the undisturbed run, in order: the points.
+    /// The calls of the undisturbed run, in order: the points. The keeper's are none: they come in a rhythm of their own.
     pub points: Vec<Method>,
     /// How often the scenario was run: once per point and kind of trouble that makes sense there.
     pub cases: usize,

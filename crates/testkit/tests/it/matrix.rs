@@ -9,13 +9,14 @@ use surefoot_language::{
     Reconciled, StepCx,
 };
 use surefoot_testkit::MemoryFactory;
-use surefoot_testkit::matrix::{EveryClass, Process, Report, Scenario, crash_matrix};
+use surefoot_testkit::matrix::{EveryClass, Process, Report, Scenario, WithChildren, crash_matrix};
 use surefoot_testkit::suite::StoreFactory;
 
 use crate::sqlite::TempFile;
 use crate::wrong::{FLAWS, Flaw, WrongFactory};
 
 const HEAD: &str = include_str!("crash-points.head.md");
+const TREE_HEAD: &str = include_str!("crash-points-children.head.md");
 
 /// The same scenario asks both stores for the same calls, so that both have the same points.
 fn check(report: &Report) {
@@ -44,6 +45,32 @@ async fn every_crash_point_keeps_the_contract_in_memory() {
 #[tokio::test]
 async fn every_crash_point_keeps_the_contract_on_sqlite() {
     check(&crash_matrix::<TempFile, _>(EveryClass::new(), 8).await);
+}
+
+/// The calls of the tree, in words, and what became of its steps.
+fn check_tree(report: &Report) {
+    println!("{report}");
+    assert!(report.failures.is_empty(), "{report}");
+    assert_eq!((report.points.len(), report.cases), (71, 449));
+    let calls = report.points.iter().map(|point| point.as_str()).collect::<Vec<_>>();
+    for (method, times) in [("children_create", 2), ("children_read", 2)] {
+        assert_eq!(calls.iter().filter(|call| **call == method).count(), times, "{calls:?}");
+    }
+    let text = format!("{TREE_HEAD}{}", report.table);
+    expect_file!["../../../../docs/crash-points-children.md"].assert_eq(&text);
+}
+
+/// Covers behaviour 159.
+/// Covers field fault 140.
+#[tokio::test(start_paused = true)]
+async fn every_crash_point_of_a_tree_keeps_the_contract_in_memory() {
+    check_tree(&crash_matrix::<MemoryFactory, _>(WithChildren::new(), 1).await);
+}
+
+/// Covers field fault 140.
+#[tokio::test]
+async fn every_crash_point_of_a_tree_keeps_the_contract_on_sqlite() {
+    check_tree(&crash_matrix::<TempFile, _>(WithChildren::new(), 8).await);
 }
 
 async fn failures<const FLAW: u8>(flaw: Flaw) -> String {
@@ -133,8 +160,8 @@ impl<F: StoreFactory> Scenario<F> for OnePayment {
         Module::builder("matrix", 1).ambiguous(Pay(process.clone(), self.0)).build().unwrap()
     }
 
-    fn source(&self) -> &str {
-        "steps:\n  - pay: {}\n"
+    fn workflows(&self) -> &[(&str, &str)] {
+        &[("scenario", "steps:\n  - pay: {}\n")]
     }
 
     fn signal(&self, _: &Dependency) -> Option<Signal> {

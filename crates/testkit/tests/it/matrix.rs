@@ -74,8 +74,15 @@ async fn every_crash_point_of_a_tree_keeps_the_contract_on_sqlite() {
 }
 
 async fn failures<const FLAW: u8>(flaw: Flaw) -> String {
+    failures_of::<FLAW, _>(flaw, EveryClass::new()).await
+}
+
+async fn failures_of<const FLAW: u8, S>(flaw: Flaw, scenario: S) -> String
+where
+    S: Scenario<WrongFactory<FLAW>>,
+{
     assert_eq!(FLAWS[usize::from(FLAW)], flaw);
-    let report = crash_matrix::<WrongFactory<FLAW>, _>(EveryClass::new(), 1).await;
+    let report = crash_matrix::<WrongFactory<FLAW>, _>(scenario, 1).await;
     assert!(!report.failures.is_empty(), "the matrix misses a store that {flaw:?}");
     report.to_string()
 }
@@ -107,6 +114,24 @@ async fn the_matrix_misses_no_store_whose_fence_lets_everybody_through() {
 async fn the_matrix_misses_no_store_whose_marks_are_not_durable_at_once() {
     let failures = failures::<17>(Flaw::DelaysMarks).await;
     assert!(failures.contains("is ambiguous and was called 2 times"), "{failures}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_matrix_misses_no_store_that_creates_children_twice() {
+    let failures = failures_of::<21, _>(Flaw::CreatesAgain, WithChildren::new()).await;
+    assert!(
+        failures.contains("(`children_create`): its answer is lost: the runs are"),
+        "{failures}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_matrix_looks_at_the_marks_of_children_too() {
+    let failures = failures_of::<17, _>(Flaw::DelaysMarks, WithChildren::new()).await;
+    assert!(
+        failures.contains("steps.2[0]/steps.0 is ambiguous and was called 2 times"),
+        "{failures}"
+    );
 }
 
 /// One payment, and an action that does not honour what it declares.

@@ -44,6 +44,13 @@ impl Operator {
             let lacking = app.missing_modules.iter().map(|it| it.lacks.join(", "));
             let lacking: Vec<String> = lacking.collect();
             let is_covered = lacking.is_empty();
+            let live = app.workers.iter().filter(|worker| worker.live).count();
+            checks.push(CheckView {
+                name: format!("workers of {}", app.app),
+                ok: live > 0,
+                found: format!("{live} have reported within the last minute"),
+                help: (live == 0).then(|| "start one: nothing moves without".to_owned()),
+            });
             checks.push(CheckView {
                 name: format!("modules of {}", app.app),
                 ok: is_covered,

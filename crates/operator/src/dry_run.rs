@@ -39,8 +39,8 @@ impl Operator {
             None => versions.iter().find(|it| it.active).or(versions.first()),
         };
         let missing = || {
-            let which = revision.map_or_else(String::new, |it| format!(" version {it} of"));
-            OperatorError::not_found(format!("{which} workflow `{workflow}` in scope `{scope}`"))
+            let which = revision.map_or_else(String::new, |it| format!("version {it} of "));
+            OperatorError::not_found(format!("{which}workflow `{workflow}` in scope `{scope}`"))
         };
         let version = wanted.ok_or_else(missing)?.version;
         let plan = self.plan(version).await?;

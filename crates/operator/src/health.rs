@@ -210,6 +210,13 @@ fn notes(numbers: &AppHealth, missing: &[MissingModuleView], skew: Option<i64>) 
     if numbers.exhausted > 0 {
         notes.push(format!("{} with RETRY_EXHAUSTED", runs(numbers.exhausted, "failed", "failed")));
     }
+    if numbers.dry_runs_due > 0 {
+        let are = if numbers.dry_runs_due == 1 { "dry run waits" } else { "dry runs wait" };
+        notes.push(format!(
+            "{} {are} for a dry-run worker of the application",
+            numbers.dry_runs_due
+        ));
+    }
     if numbers.events_unmatched > 0 {
         notes.push(format!("{} matched no workflow", events(numbers.events_unmatched)));
     }

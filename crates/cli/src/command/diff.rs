@@ -60,7 +60,7 @@ fn print(page: &mut Page, view: &DiffView) {
         return;
     }
     if !diff.steps.is_empty() {
-        let mut table = Table::new(&["STEP", "DOES", "BEFORE", "AFTER", "WHAT"]);
+        let mut table = Table::new(&["CHANGE", "DOES", "BEFORE", "AFTER", "WHAT"]);
         for step in &diff.steps {
             let place = |place: &Option<String>| place.clone().unwrap_or_else(|| "-".to_owned());
             table.row(&[

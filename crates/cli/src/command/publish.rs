@@ -104,6 +104,15 @@ fn budget_of(caps: &[String]) -> Result<Amounts, CliError> {
     let numbers = numbers.ok_or_else(|| {
         CliError::Usage("`--budget` takes a dimension and its cap, such as `payments=3`".to_owned())
     })?;
+    let mut seen = std::collections::BTreeSet::new();
+    for (dimension, _) in &numbers {
+        if dimension.trim().is_empty() || dimension.trim() != *dimension || !seen.insert(*dimension)
+        {
+            return Err(CliError::Usage(format!(
+                "`--budget` takes each dimension once, by its name: `{dimension}` is none, or stands twice"
+            )));
+        }
+    }
     Amounts::of(numbers).map_err(|odd| CliError::Usage(format!("`--budget`: {odd}")))
 }
 

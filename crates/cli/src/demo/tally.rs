@@ -6,8 +6,8 @@ use std::fs;
 use surefoot_inventory::APP;
 use surefoot_inventory::provider::wire::Charge;
 use surefoot_kernel_core::{
-    EffectKey, Fact, JournalEntry, LoadRequest, OperatorStore, RunFilter, RunId, RunRow, RunState,
-    RunStore, SaidBy, StepKey,
+    EffectKey, Fact, JournalEntry, LoadRequest, Mode, OperatorStore, RunFilter, RunId, RunRow,
+    RunState, RunStore, SaidBy, StepKey,
 };
 use surefoot_store_sqlite::SqliteStore;
 
@@ -180,7 +180,8 @@ pub(super) async fn runs(
     states: Vec<RunState>,
 ) -> Result<Vec<RunRow>, DemoError> {
     let app = Some(APP.into());
-    let mut filter = RunFilter { app, states, limit: PAGE, ..RunFilter::default() };
+    let mut filter =
+        RunFilter { app, states, mode: Some(Mode::Execute), limit: PAGE, ..RunFilter::default() };
     let mut rows = Vec::new();
     loop {
         let page = store.run_list(filter.clone()).await.during("the runs cannot be listed")?;

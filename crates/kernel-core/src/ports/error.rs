@@ -193,7 +193,9 @@ pub enum PublishError {
     },
     /// The active version is not the expected one.
     #[error(
-        "the active revision is {active:?}, not the expected {expected:?}: look again, then decide"
+        "the active version is {}, not the expected {}: look again, then decide",
+        numbered(*active),
+        numbered(*expected)
     )]
     NotExpected {
         /// What the caller saw.
@@ -259,4 +261,9 @@ pub enum SignalError {
     /// The store's word.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// A version by its number.
+fn numbered(version: Option<u64>) -> String {
+    version.map_or_else(|| "none".to_owned(), |number| number.to_string())
 }

@@ -257,7 +257,9 @@ pub struct AppHealth {
     pub runs: Vec<(RunState, u64)>,
     /// Since when the oldest claimable run has been due.
     pub oldest_due: Option<Timestamp>,
-    /// Runs that are due, by footprint hash: number, oldest.
+    /// Dry runs that are due; only a dry-run worker takes them, and nothing else waits for them.
+    pub dry_runs_due: u64,
+    /// Runs that are due, by footprint hash: number, oldest. Without dry runs.
     pub due_by_footprint: Vec<(String, u64, Timestamp)>,
     /// Unsettled effects.
     pub unsettled_effects: u64,

@@ -1,3 +1,3 @@
 -- operator/due
 SELECT footprint, count(*) AS count, min(claimable_at) AS oldest FROM run
-WHERE app = ?1 AND claimable_at <= ?2 GROUP BY footprint ORDER BY footprint
+WHERE app = ?1 AND mode = ?3 AND claimable_at <= ?2 GROUP BY footprint ORDER BY footprint

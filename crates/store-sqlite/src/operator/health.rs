@@ -5,8 +5,8 @@ use sqlx::{Row, SqliteConnection};
 
 use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::{
-    App, AppHealth, AuditRow, Code, EventStatus, RunId, RunState, Scope, SessionId, SessionRow,
-    Timestamp, VersionId,
+    App, AppHealth, AuditRow, Code, EventStatus, Mode, RunId, RunState, Scope, SessionId,
+    SessionRow, Timestamp, VersionId,
 };
 
 use crate::error::Fault;
@@ -55,15 +55,8 @@ pub(crate) async fn health(
         let row = query.bind(state.as_str()).fetch_one(&mut *conn).await?;
         runs.push((*state, read_count(&row, "count")?));
     }
-    let query = sqlx::query(sql::OPERATOR_DUE).bind(app.as_str()).bind(now.micros());
-    let due = query.fetch_all(&mut *conn).await?;
-    let due_by_footprint = due
-        .iter()
-        .map(|row| {
-            let oldest = Timestamp::from_micros(row.try_get("oldest")?);
-            Ok((row.try_get("footprint")?, read_count(row, "count")?, oldest))
-        })
-        .collect::<Result<Vec<(String, u64, Timestamp)>, Fault>>()?;
+    let due_by_footprint = due(conn, app, Mode::Execute, now).await?;
+    let dry_runs = due(conn, app, Mode::DryRun, now).await?;
     let effects = sqlx::query(sql::OPERATOR_UNSETTLED).bind(app.as_str());
     let effects = effects.fetch_one(&mut *conn).await?;
     let exhausted = sqlx::query(sql::OPERATOR_EXHAUSTED).bind(app.as_str());
@@ -75,6 +68,7 @@ pub(crate) async fn health(
         runs,
         oldest_due: due_by_footprint.iter().map(|(_, _, oldest)| *oldest).min(),
         due_by_footprint,
+        dry_runs_due: dry_runs.iter().map(|(_, count, _)| count).sum(),
         unsettled_effects: read_count(&effects, "count")?,
         oldest_unsettled: oldest(&effects)?,
         exhausted: read_count(&exhausted, "count")?,
@@ -126,4 +120,21 @@ pub(crate) async fn audit(
 fn opt_sixteen(row: &SqliteRow, column: &str) -> Result<Option<[u8; 16]>, Fault> {
     let bytes: Option<&[u8]> = row.try_get(column)?;
     bytes.map(|bytes| bytes.try_into().map_err(|_| unreadable())).transpose()
+}
+
+/// Runs of a mode that are due, by footprint: number, oldest.
+async fn due(
+    conn: &mut SqliteConnection,
+    app: &App,
+    mode: Mode,
+    now: Timestamp,
+) -> Result<Vec<(String, u64, Timestamp)>, Fault> {
+    let query = sqlx::query(sql::OPERATOR_DUE).bind(app.as_str()).bind(now.micros());
+    let rows = query.bind(mode.as_str()).fetch_all(conn).await?;
+    rows.iter()
+        .map(|row| {
+            let oldest = Timestamp::from_micros(row.try_get("oldest")?);
+            Ok((row.try_get("footprint")?, read_count(row, "count")?, oldest))
+        })
+        .collect()
 }

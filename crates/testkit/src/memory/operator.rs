@@ -3,7 +3,7 @@
 use serde_json::Value;
 use surefoot_kernel_core::{
     App, AppHealth, AuditRow, Budget, Code, EffectRow, EffectState, EventFilter, EventId, EventRow,
-    EventStatus, Page, Phase, Run, RunDetail, RunFilter, RunId, RunRow, RunState, SessionRow,
+    EventStatus, Mode, Page, Phase, Run, RunDetail, RunFilter, RunId, RunRow, RunState, SessionRow,
     SignalRow, StoreError, Timestamp,
 };
 
@@ -164,12 +164,14 @@ impl State {
         let pending = events.iter().filter(|entry| entry.is_pending());
         let unsettled = runs.iter().filter(|run| run.has_unsettled_effect());
         let in_state = |state| runs.iter().filter(|run| run.state() == state).count() as u64;
-        let due_by_footprint = due_by_footprint(&runs, now);
+        let due_by_footprint = due_by_footprint(&runs, Mode::Execute, now);
+        let dry_runs = self::due_by_footprint(&runs, Mode::DryRun, now);
         AppHealth {
             now,
             runs: RunState::ALL.iter().map(|state| (*state, in_state(*state))).collect(),
             oldest_due: due_by_footprint.iter().map(|(_, _, oldest)| *oldest).min(),
             due_by_footprint,
+            dry_runs_due: dry_runs.iter().map(|(_, count, _)| count).sum(),
             unsettled_effects: unsettled.clone().count() as u64,
             oldest_unsettled: unsettled.filter_map(|run| Some(run.effect()?.since)).min(),
             exhausted: runs.iter().filter(|run| is_exhausted(run)).count() as u64,
@@ -214,10 +216,10 @@ fn without_result(run: &Run) -> Run {
     run
 }
 
-fn due_by_footprint(runs: &[&Run], now: Timestamp) -> Vec<(String, u64, Timestamp)> {
+fn due_by_footprint(runs: &[&Run], mode: Mode, now: Timestamp) -> Vec<(String, u64, Timestamp)> {
     let mut due: std::collections::BTreeMap<&str, (u64, Timestamp)> =
         std::collections::BTreeMap::new();
-    for run in runs {
+    for run in runs.iter().filter(|run| run.origin.mode == mode) {
         if let Some(at) = run.claimable_at().filter(|at| *at <= now) {
             let (count, oldest) = due.entry(&run.origin.footprint).or_insert((0, at));
             *count += 1;

@@ -216,13 +216,18 @@ impl StepCx {
         pinned.cloned().ok_or_else(missing)
     }
 
-    /// Asks the worker's value resolver.
+    /// Asks the worker's value resolver, once per step: the value is journaled before this returns it to a call of an
+    /// idempotent or ambiguous action, and every later attempt of the step, and `reconcile`, is given the same. In a
+    /// transactional action it is journaled with the outcome, or rolled back with it.
     ///
-    /// Cancel safe: dropping it forgets the answer.
+    /// At most 64 KiB of JSON, and 1 MiB for all values of a step. Call it before opening a transaction of the action's
+    /// own on the kernel's database, which would keep the journal from being written.
+    ///
+    /// Cancel safe: dropping it forgets the answer, though a value may be journaled already.
     ///
     /// # Errors
-    /// `VALUE_UNAVAILABLE` if there is no resolver, no such value, or one of another shape; a wait if the resolver
-    /// waits; whatever else the resolver stops with.
+    /// `VALUE_UNAVAILABLE` if there is no resolver, no such value, one of another shape, or one that could not be
+    /// journaled; `VALUE_TOO_LARGE` past a limit; a wait if the resolver waits; whatever else the resolver stops with.
     pub fn resolve<T: DeserializeOwned>(
         &self,
         reference: &str,

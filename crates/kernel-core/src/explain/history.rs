@@ -108,6 +108,7 @@ impl<'j> History<'j> {
                 }
             }
             Fact::Charged(StepCharge { step, .. })
+            | Fact::ValuesResolved { step, .. }
             | Fact::DeadlineSet { step, .. }
             | Fact::ReconcileAsked { step } => {
                 self.step(step, at);
@@ -117,7 +118,6 @@ impl<'j> History<'j> {
                 self.step(step, at);
                 self.moved_on(at);
             }
-            Fact::CancelRequested(_) => {}
             Fact::AttentionCalled { .. } => self.is_touched_since = true,
             Fact::Retried => {
                 self.is_touched_since = true;
@@ -131,8 +131,9 @@ impl<'j> History<'j> {
                     self.succeeded_at = Some(step);
                 }
             }
-            // These are never in a journal.
-            Fact::Claimed { .. }
+            // A request moves nothing, and the others are never in a journal.
+            Fact::CancelRequested(_)
+            | Fact::Claimed { .. }
             | Fact::TakenOver { .. }
             | Fact::FenceRaised
             | Fact::Released { .. }
@@ -178,6 +179,7 @@ impl<'j> History<'j> {
                 return;
             }
             Fact::Charged(_)
+            | Fact::ValuesResolved { .. }
             | Fact::CallMarked { .. }
             | Fact::OutcomeUnknown { .. }
             | Fact::NothingHappened { .. }

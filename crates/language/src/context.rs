@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use surefoot_kernel_core::{
     BoxFuture, Cancel, Children, ChildrenCreated, ChildrenError, ChildrenPage, Code, EffectKey,
-    FenceError, Invocation, RunId, StepKey, StoreError,
+    FenceError, Invocation, RunId, StepKey, StoreError, TraceContext,
 };
 
 use crate::answer::{Halt, Stop};
@@ -180,6 +180,12 @@ impl StepCx {
     #[must_use]
     pub fn invocation(&self) -> &Invocation {
         &self.0.data.invocation
+    }
+
+    /// Where the event that started the run's tree belongs in a trace; link to it from spans of this step.
+    #[must_use]
+    pub fn trace_context(&self) -> Option<&TraceContext> {
+        self.invocation().trace.as_ref()
     }
 
     /// The frozen actor in the application's own shape; `None` for nobody and for an unknown shape.

@@ -98,9 +98,9 @@ impl<'j> History<'j> {
                 self.settle(step, at, Some(EffectState::Succeeded));
             }
             Fact::StepFailed { step, error, effect, by, caught } => {
-                let known = self.step(step, at).effect;
-                self.settle(step, at, effect.or(known));
+                self.is_touched_since = true;
                 let recorded = self.step(step, at);
+                recorded.effect = effect.or(recorded.effect);
                 (recorded.failed, recorded.failed_by) = (Some(error), Some(*by));
                 if *caught {
                     recorded.caught = Some(error);

@@ -32,6 +32,12 @@ macro_rules! methods {
             pub const fn is_write(self) -> bool {
                 match self { $(Self::$variant => methods!(@$kind),)* }
             }
+
+            /// Whether the keeper of leases calls it, in its own rhythm, whatever the runs do.
+            #[must_use]
+            pub const fn is_of_the_keeper(self) -> bool {
+                matches!(self, Self::LeaseRenew | Self::CancelList)
+            }
         }
     };
     (@write) => { true };
@@ -129,6 +135,8 @@ struct Script {
     commit_stop: Option<CommitStop>,
     away: Range<u64>,
     calls: Vec<Method>,
+    /// Calls that are not the keeper's.
+    points: u64,
     counts: BTreeMap<Method, u64>,
     held: Option<u64>,
     facts_read: u64,
@@ -166,7 +174,7 @@ impl FaultPlan {
         };
     }
 
-    /// Stops the `nth` call of all, from 1, counted from the start, until the test lets it go on.
+    /// Stops the `nth` of the [`points`](Self::points), from 1, counted from the start, until the test lets it go on.
     pub fn stop_at(&self, nth: u64, when: When) -> Stop {
         let stop = Stop::new(when);
         self.script().stops.insert(nth, stop.clone());
@@ -190,10 +198,10 @@ impl FaultPlan {
         stop.map(|stop| stop.stop)
     }
 
-    /// Has the next calls, whatever they are, find no store.
+    /// Has the next calls, whatever they are, find no store; the keeper's are not counted.
     pub fn away_for(&self, calls: u64) {
         let mut script = self.script();
-        let next = (script.calls.len() as u64).saturating_add(1);
+        let next = script.points.saturating_add(1);
         script.away = next..next.saturating_add(calls);
     }
 
@@ -212,6 +220,14 @@ impl FaultPlan {
     #[must_use]
     pub fn calls(&self) -> Vec<Method> {
         self.script().calls.clone()
+    }
+
+    /// The calls that the course of a run decides, in order: all but the keeper's, which come whenever their time has
+    /// come, under load in the middle of anything.
+    #[must_use]
+    pub fn points(&self) -> Vec<Method> {
+        let is_point = |method: &Method| !method.is_of_the_keeper();
+        self.script().calls.iter().copied().filter(is_point).collect()
     }
 
     /// Whether the process has died.
@@ -257,14 +273,18 @@ impl FaultPlan {
             return (Some(Fault::Unavailable), None);
         }
         script.calls.push(method);
-        let total = script.calls.len() as u64;
+        let point = script.points.saturating_add(1);
         let count = script.counts.entry(method).or_default();
         *count += 1;
         let nth = *count;
         let fault = script.faults.get(&(method, nth)).or(script.every.get(&method)).copied();
-        let away = script.away.contains(&total).then_some(Fault::Unavailable);
+        let away = script.away.contains(&point).then_some(Fault::Unavailable);
         script.is_dead = matches!(fault, Some(Fault::DiesBefore | Fault::DiesAfter));
-        (fault.or(away), script.stops.remove(&total))
+        if method.is_of_the_keeper() {
+            return (fault.or(away), None);
+        }
+        script.points = point;
+        (fault.or(away), script.stops.remove(&point))
     }
 
     pub(crate) fn took_over(&self) {

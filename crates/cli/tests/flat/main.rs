@@ -217,12 +217,14 @@ async fn parks<S: TxStore>(store: S, is_one_thread: bool) {
     counters.are_flat(is_one_thread);
 }
 
+/// Covers field fault 138.
 #[tokio::test]
 async fn ten_thousand_recorded_steps() {
     let _alone = ALONE.lock().await;
     recorded_steps(SqliteStore::in_memory().await.unwrap(), false).await;
 }
 
+/// Covers field fault 138.
 #[tokio::test]
 async fn ten_thousand_recorded_steps_in_memory() {
     let _alone = ALONE.lock().await;

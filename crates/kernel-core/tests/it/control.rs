@@ -107,7 +107,7 @@ fn an_empty_loop_completes_and_a_loop_over_no_list_fails() {
     assert_eq!(drive.failure().code, Code::VALUE_UNAVAILABLE);
 }
 
-/// Covers behaviour 113.
+/// Covers behaviour 113. Covers field fault 92.
 #[test]
 fn a_loop_over_its_limit_fails_before_its_first_iteration() {
     let items = |count: usize| Value::Array(vec![Value::Null; count]);

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::json;
 use surefoot_kernel_core::{
-    App, Attention, Commit, Event, Fact, Ids, LoadRequest, Micros, OperatorStore, Phase, PlanStore,
-    Publish, RowInput, Run, RunFilter, RunId, RunState, RunStore, Verdict, decide_row,
+    App, Attention, Commit, Event, Ids, LoadRequest, Micros, OperatorStore, Phase, PlanStore,
+    Publish, RowInput, Run, RunFilter, RunId, RunStore, StepKey, Timestamp, Verdict, decide_row,
 };
 use surefoot_language::{Bindings, compile_and_bind};
 use surefoot_worker::Tick;
@@ -14,13 +14,13 @@ use surefoot_worker::Tick;
 use super::plan::{Kind, Trouble};
 use super::process::{APP, Life, Process};
 use super::provider::{Did, Entry, Provider};
+use super::tree::Tree;
 use super::{LEASE, Scenario};
 use crate::living::{Awaits, sum, until};
 use crate::suite::{StoreFactory, check_invariants};
 use crate::{Method, SeqIds};
 
 const SCOPE: &str = "matrix";
-const WORKFLOW: &str = "scenario";
 /// A run that does not rest after so many rounds never will.
 const ROUNDS_MAX: u32 = 300;
 /// No run that could go on is left alone for longer: the longest backoff, and a little.
@@ -31,29 +31,28 @@ const CALLS_AWAY: u64 = 2;
 /// What a case showed.
 #[derive(Debug)]
 pub(super) struct Seen {
-    pub(super) run: Run,
-    pub(super) facts: Vec<Fact>,
+    pub(super) tree: Tree,
+    /// Steps have their names in the tree.
     pub(super) log: Vec<Entry>,
     /// Rows that transactional steps wrote and that are there.
     pub(super) rows: BTreeSet<String>,
-    pub(super) runs: usize,
-    /// Calls of the first process.
+    /// Calls of the first process, without the keeper's.
     pub(super) calls: Vec<Method>,
     /// What there was at the moment of the trouble.
     pub(super) before: Moment,
-    /// The run stood before a person, for the effect of this step.
-    pub(super) attention: Option<surefoot_kernel_core::StepKey>,
+    /// A run stood before a person, for the effect of this step.
+    pub(super) attention: Option<StepKey>,
 }
 
 /// How far things were at one moment.
 #[derive(Debug, Default)]
 pub(super) struct Moment {
-    pub(super) facts: Vec<Fact>,
+    pub(super) tree: Tree,
     /// Lines of the provider's log.
     pub(super) log: usize,
 }
 
-/// Where a run rests.
+/// Where the runs rest.
 enum Rest {
     Ended,
     Attention,
@@ -86,7 +85,7 @@ impl<F: StoreFactory, S: Scenario<F>> Case<F, S> {
             }
         }
         check_invariants(&stage.clean).await;
-        stage.seen(before, attention, process.faults().calls()).await
+        stage.seen(before, attention, process.faults().points()).await
     }
 }
 
@@ -114,21 +113,23 @@ impl<F: StoreFactory, S: Scenario<F>> Stage<F, S> {
     async fn publish(&self) -> Result<(), String> {
         let process = Process::new(0, self.factory.open().await, self.provider.clone());
         let module = self.scenario.module(&process);
-        let source = self.scenario.source();
-        let plan = compile_and_bind(source, module.manifest(), &Bindings::new());
-        let publish = Publish {
-            app: APP.into(),
-            scope: SCOPE.into(),
-            workflow: WORKFLOW.into(),
-            version: self.ids.version(),
-            plan: plan.map_err(text)?,
-            source: source.to_owned(),
-            budget: Default::default(),
-            activate: true,
-            authorization: None,
-            author: "the matrix".to_owned(),
-        };
-        self.clean.version_publish(publish).await.map(drop).map_err(text)
+        for (workflow, source) in self.scenario.workflows() {
+            let plan = compile_and_bind(source, module.manifest(), &Bindings::new());
+            let publish = Publish {
+                app: APP.into(),
+                scope: SCOPE.into(),
+                workflow: (*workflow).into(),
+                version: self.ids.version(),
+                plan: plan.map_err(text)?,
+                source: (*source).to_owned(),
+                budget: Default::default(),
+                activate: true,
+                authorization: None,
+                author: "the matrix".to_owned(),
+            };
+            self.clean.version_publish(publish).await.map_err(text)?;
+        }
+        Ok(())
     }
 
     /// A new process, with a handle of its own.
@@ -166,10 +167,10 @@ impl<F: StoreFactory, S: Scenario<F>> Stage<F, S> {
                 }
             }
             before.log = self.provider.len();
-            before.facts = self.facts().await?;
+            before.tree = self.tree().await?;
             let nth = usize::try_from(trouble.nth.saturating_sub(1)).unwrap_or(usize::MAX);
-            if faults.calls().get(nth) != Some(&trouble.method) {
-                return Err(format!("the call is another one: {:?}", faults.calls()));
+            if faults.points().get(nth) != Some(&trouble.method) {
+                return Err(format!("the call is another one: {:?}", faults.points()));
             }
             match trouble.kind {
                 // Everything of the process is dropped where it stands.
@@ -202,38 +203,68 @@ impl<F: StoreFactory, S: Scenario<F>> Stage<F, S> {
         Ok((before, first))
     }
 
-    /// Lives until the run rests, while time passes.
+    /// Lives until all runs rest, while time passes.
     async fn live(&self, life: &Life<F>) -> Result<Rest, String> {
         for _ in 0..ROUNDS_MAX {
             self.round(life).await?;
-            let Some(run) = self.run().await? else { continue };
+            let tree = self.tree().await?;
             let now = self.clean.store_now().await.map_err(text)?;
-            match Awaits::of(&run) {
-                Awaits::Nothing => return Ok(Rest::Ended),
-                Awaits::Person => return Ok(Rest::Attention),
-                Awaits::Signal { on, deadline } => {
-                    match on.and_then(|on| self.scenario.signal(on)) {
-                        // An application that does not hear whether it was recorded sends it again.
-                        Some(signal) => drop(life.living.kernel.scope(SCOPE).signal(signal).await),
-                        None => self.pass(until(deadline, now)).await,
-                    }
-                }
-                Awaits::Worker(from) => {
-                    let span = until(from, now);
-                    if span > IDLE_MAX {
-                        return Err(format!("nobody looks at the run for {span:?}: {run:?}"));
-                    }
-                    self.pass(span).await;
-                }
+            let mut waits = Waits::default();
+            for run in tree.runs() {
+                self.look(life, run, now, &mut waits).await?;
+            }
+            match waits {
+                // The next round has something to do, or has to make sure of the event.
+                Waits { was_sent: true, .. } => {}
+                _ if tree.runs().next().is_none() => {}
+                Waits { time: Some(span), .. } => self.pass(span).await,
+                Waits { for_person: true, .. } => return Ok(Rest::Attention),
+                _ if tree.runs().all(|run| run.state().is_terminal()) => return Ok(Rest::Ended),
+                _ => return Err(format!("the runs wait for each other: {tree:?}")),
             }
         }
-        Err(format!("the run does not rest: {:?}", self.run().await?))
+        Err(format!("the runs do not rest: {:?}", self.tree().await?))
+    }
+
+    /// What a run waits for. What the application sends is sent.
+    async fn look(
+        &self,
+        life: &Life<F>,
+        run: &Run,
+        now: Timestamp,
+        waits: &mut Waits,
+    ) -> Result<(), String> {
+        match Awaits::of(run) {
+            Awaits::Nothing => {}
+            Awaits::Person => waits.for_person = true,
+            Awaits::Signal { on: Some(on), .. } if on.children_of().is_some() => {}
+            Awaits::Signal { on, deadline } => match on.and_then(|on| self.scenario.signal(on)) {
+                Some(signal) => {
+                    waits.was_sent = true;
+                    // An application that does not hear whether it was recorded sends it again.
+                    drop(life.living.kernel.scope(SCOPE).signal(signal).await);
+                }
+                None => waits.until(until(deadline, now)),
+            },
+            // Until a sibling has ended.
+            Awaits::Worker(_) if run.is_held() => {}
+            Awaits::Worker(from) => {
+                let span = until(from, now);
+                if span > IDLE_MAX {
+                    return Err(format!("nobody looks at the run for {span:?}: {run:?}"));
+                }
+                waits.until(span);
+            }
+        }
+        Ok(())
     }
 
     /// What a process does at any time: makes sure of its event, and works.
     async fn round(&self, life: &Life<F>) -> Result<(), String> {
-        if self.run().await?.is_none() {
-            let event = Event::start(WORKFLOW, json!({})).dedupe_key("once");
+        if self.children(None).await?.is_empty()
+            && let Some((workflow, _)) = self.scenario.workflows().first()
+        {
+            let event = Event::start(*workflow, json!({})).dedupe_key("once");
             // An application that does not hear whether it was recorded emits it again, under the same key.
             let _ = life.living.kernel.scope(SCOPE).emit(event).await;
         }
@@ -242,51 +273,63 @@ impl<F: StoreFactory, S: Scenario<F>> Stage<F, S> {
         Ok(())
     }
 
-    async fn run_ids(&self) -> Result<Vec<RunId>, String> {
+    /// The children of a run, by step and index; without one, the runs that have no parent.
+    async fn children(&self, parent: Option<RunId>) -> Result<Vec<RunId>, String> {
         let app = Some(App::from(APP));
-        let filter = RunFilter { app, limit: 10, ..RunFilter::default() };
+        let filter = RunFilter { app, parent, limit: 1_000, ..RunFilter::default() };
         let page = self.clean.run_list(filter).await.map_err(text)?;
-        Ok(page.rows.iter().map(|row| row.run.id).collect())
+        let mut rows = page.rows;
+        rows.sort_by_key(|row| {
+            row.run.origin.parent.as_ref().map(|parent| (parent.step.clone(), parent.index))
+        });
+        Ok(rows.into_iter().map(|row| row.run.id).collect())
     }
 
-    async fn stored(&self) -> Result<Option<(Run, Vec<Fact>)>, String> {
-        let Some(run) = self.run_ids().await?.first().copied() else { return Ok(None) };
-        let stored = self.clean.run_load(LoadRequest { run, after: None }).await.map_err(text)?;
-        let Some(stored) = stored else { return Ok(None) };
-        let journal = stored.journal.map_err(text)?;
-        Ok(Some((stored.run, journal.into_iter().flat_map(|entry| entry.facts).collect())))
-    }
-
-    async fn run(&self) -> Result<Option<Run>, String> {
-        Ok(self.stored().await?.map(|(run, _)| run))
-    }
-
-    async fn facts(&self) -> Result<Vec<Fact>, String> {
-        Ok(self.stored().await?.map(|(_, facts)| facts).unwrap_or_default())
+    /// Every run as it is stored.
+    async fn tree(&self) -> Result<Tree, String> {
+        let mut tree = Tree::default();
+        let mut open = self.children(None).await?;
+        open.reverse();
+        while let Some(run) = open.pop() {
+            let stored = self.clean.run_load(LoadRequest { run, after: None }).await;
+            let stored = stored.map_err(text)?.ok_or("a run is gone")?;
+            let journal = stored.journal.map_err(text)?;
+            let may_have_children = stored.run.attempt > 0;
+            tree.add(stored.run, journal.into_iter().flat_map(|entry| entry.facts).collect());
+            if may_have_children {
+                open.extend(self.children(Some(run)).await?.into_iter().rev());
+            }
+        }
+        Ok(tree)
     }
 
     /// The operator's part, where a marked call was never made.
-    async fn say_that_nothing_happened(&self) -> Result<surefoot_kernel_core::StepKey, String> {
-        let run = self.run().await?.ok_or("the run is gone")?;
+    async fn say_that_nothing_happened(&self) -> Result<StepKey, String> {
+        let tree = self.tree().await?;
+        let mut waiting = tree.runs().filter(|run| matches!(run.phase, Phase::NeedsAttention(_)));
+        let (Some(run), None) = (waiting.next(), waiting.next()) else {
+            return Err(format!("not one run needs a person: {tree:?}"));
+        };
         let Phase::NeedsAttention(Attention { effect: Some(effect), .. }) = &run.phase else {
             return Err(format!("it needs a person, and no effect is open: {run:?}"));
         };
         let step = effect.step.clone();
         let input = RowInput::Resolve { step: step.clone(), verdict: Verdict::NotPerformed };
         let now = self.clean.store_now().await.map_err(text)?;
-        let facts = decide_row(&run, input, now).map_err(text)?;
-        self.clean.run_commit(Commit::new(&run, &facts)).await.map_err(text)?;
-        Ok(step)
+        let facts = decide_row(run, input, now).map_err(text)?;
+        self.clean.run_commit(Commit::new(run, &facts)).await.map_err(text)?;
+        Ok(tree.name(run.id, &step))
     }
 
     async fn seen(
         &self,
         before: Moment,
-        attention: Option<surefoot_kernel_core::StepKey>,
+        attention: Option<StepKey>,
         calls: Vec<Method>,
     ) -> Result<Seen, String> {
-        let (run, facts) = self.stored().await?.ok_or("there is no run")?;
-        let log = self.provider.log();
+        let tree = self.tree().await?;
+        let log: Vec<Entry> =
+            self.provider.log().into_iter().map(|entry| tree.named(entry)).collect();
         let mut rows = BTreeSet::new();
         for entry in &log {
             if let Did::Wrote(row) = &entry.did
@@ -295,11 +338,23 @@ impl<F: StoreFactory, S: Scenario<F>> Stage<F, S> {
                 rows.insert(row.clone());
             }
         }
-        let runs = self.run_ids().await?.len();
-        if run.state() == RunState::NeedsAttention {
-            return Err("it rests before a person".to_owned());
-        }
-        Ok(Seen { run, facts, log, rows, runs, calls, before, attention })
+        Ok(Seen { tree, log, rows, calls, before, attention })
+    }
+}
+
+/// What the runs of a tree wait for.
+#[derive(Debug, Default)]
+struct Waits {
+    /// Something was sent to one of them.
+    was_sent: bool,
+    for_person: bool,
+    /// Until the first of them can go on.
+    time: Option<Micros>,
+}
+
+impl Waits {
+    fn until(&mut self, span: Micros) {
+        self.time = Some(self.time.map_or(span, |time| time.min(span)));
     }
 }
 

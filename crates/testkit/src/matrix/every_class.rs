@@ -56,26 +56,31 @@ impl<F> Default for EveryClass<F> {
 impl<F: StoreFactory> Scenario<F> for EveryClass<F> {
     type Binding = On<TxOf<F>>;
 
-    #[expect(clippy::panic, reason = "a scenario whose module is wrong cannot be tested")]
     fn module(&self, process: &Process<F>) -> Module<On<TxOf<F>>> {
-        let built = Module::builder("matrix", 1)
-            .pure(Weigh(process.clone()))
-            .transactional(Book(process.clone()))
-            .idempotent(Mail(process.clone()))
-            .idempotent(Note(process.clone()))
-            .ambiguous(Pay(process.clone()))
-            .build();
-        built.unwrap_or_else(|wrong| panic!("{wrong}"))
+        module(process)
     }
 
-    fn source(&self) -> &str {
-        SOURCE
+    fn workflows(&self) -> &[(&str, &str)] {
+        &[("scenario", SOURCE)]
     }
 
     fn signal(&self, on: &Dependency) -> Option<Signal> {
         let data = serde_json::json!({ "boxes": 7 });
         (on.kind() == "approval").then(|| Signal::new(on.kind(), on.key()).data(data))
     }
+}
+
+/// The actions.
+#[expect(clippy::panic, reason = "a scenario whose module is wrong cannot be tested")]
+pub(super) fn module<F: StoreFactory>(process: &Process<F>) -> Module<On<TxOf<F>>> {
+    let built = Module::builder("matrix", 1)
+        .pure(Weigh(process.clone()))
+        .transactional(Book(process.clone()))
+        .idempotent(Mail(process.clone()))
+        .idempotent(Note(process.clone()))
+        .ambiguous(Pay(process.clone()))
+        .build();
+    built.unwrap_or_else(|wrong| panic!("{wrong}"))
 }
 
 #[derive(Debug, Deserialize, schemars::JsonSchema)]

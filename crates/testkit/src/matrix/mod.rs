@@ -8,9 +8,9 @@
 //!
 //! - an invariant of the store is broken ([`check_invariants`](crate::suite::check_invariants));
 //! - a run that could go on is not looked at for longer than the longest backoff;
-//! - the run does not come to rest, or rests elsewhere than it should: ended well, or before a person exactly where an
+//! - the runs do not come to rest, or rest elsewhere than they should: ended well, or before a person exactly where an
 //!   ambiguous call was marked and its provider does not know it;
-//! - an output differs from that of the undisturbed run, or there is not exactly one run;
+//! - an output differs from that of the undisturbed run, or there are other runs: the one of the event and its children;
 //! - an effect key is not that of its step;
 //! - a transactional step's writes are there without its outcome, twice, or not at all;
 //! - an ambiguous action is called a second time, or nobody asks about a call that may have happened;
@@ -40,7 +40,9 @@ mod plan;
 mod process;
 mod provider;
 mod table;
+mod tree;
 mod verdict;
+mod with_children;
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -59,6 +61,7 @@ pub use process::{Process, TxOf};
 pub use provider::{Did, Entry, Provider};
 pub use table::Table;
 use verdict::Expected;
+pub use with_children::WithChildren;
 
 /// The lease of every worker in the matrix.
 pub const LEASE: Micros = living::LEASE;
@@ -72,8 +75,8 @@ pub trait Scenario<F: StoreFactory>: Send + Sync + 'static {
     /// The module, in one process. Its outputs must not depend on ids, time or process.
     fn module(&self, process: &Process<F>) -> Module<Self::Binding>;
 
-    /// The workflow. It has no inputs, and succeeds.
-    fn source(&self) -> &str;
+    /// The workflows, each with its key. The first one is started, without inputs; all succeed.
+    fn workflows(&self) -> &[(&str, &str)];
 
     /// What the application sends when the run waits; none lets time pass.
     fn signal(&self, on: &Dependency) -> Option<Signal>;
@@ -83,7 +86,7 @@ pub trait Scenario<F: StoreFactory>: Send + Sync + 'static {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Report {
-    /// The calls of the undisturbed run, in order: the points.
+    /// The calls of the undisturbed run, in order: the points. The keeper's are none: they come in a rhythm of their own.
     pub points: Vec<Method>,
     /// How often the scenario was run: once per point and kind of trouble that makes sense there.
     pub cases: usize,

@@ -71,9 +71,12 @@ impl<F: StoreFactory> Process<F> {
         self.0.clock.advance(span);
     }
 
-    /// Logs a call of a pure action. Those do not know their step: the scenario names it in the config.
+    /// Logs a call of a pure action. Those know neither run nor step: the scenario names the step in the config, that of a
+    /// child behind the place of its run, `steps.0[1]/steps.2`.
     pub fn called_pure(&self, step: &str) {
-        self.log(EffectClass::Pure, &StepKey::from(step), None, Did::Called);
+        let (process, class, step) = (self.0.number, EffectClass::Pure, StepKey::from(step));
+        let entry = Entry { process, class, run: None, step, key: None, did: Did::Called };
+        self.0.provider.add(entry);
     }
 
     /// Logs a call of a transactional action, and gives the key of the row that this very call has to write: no two
@@ -82,8 +85,8 @@ impl<F: StoreFactory> Process<F> {
         let nth = self.0.writes.fetch_add(1, Ordering::SeqCst);
         let row = format!("{} {} {nth}", cx.step_key(), self.0.number);
         let class = EffectClass::Transactional;
-        self.log(class, cx.step_key(), None, Did::Called);
-        self.log(class, cx.step_key(), None, Did::Wrote(row.clone()));
+        self.log(class, cx, None, Did::Called);
+        self.log(class, cx, None, Did::Wrote(row.clone()));
         row
     }
 
@@ -96,33 +99,33 @@ impl<F: StoreFactory> Process<F> {
     pub fn passed_fence(&self, cx: &StepCx, key: &EffectKey) {
         let class = EffectClass::Idempotent;
         let generation = self.faults().held_generation().unwrap_or_default();
-        self.log(class, cx.step_key(), Some(key.clone()), Did::PassedFence(generation));
+        self.log(class, cx, Some(key.clone()), Did::PassedFence(generation));
     }
 
     /// Logs a call of an ambiguous action. A second one under the same key is carried out a second time: nobody else
     /// stops it.
     pub fn called_ambiguous(&self, cx: &StepCx, key: &EffectKey) {
         let class = EffectClass::Ambiguous;
-        self.log(class, cx.step_key(), Some(key.clone()), Did::Called);
-        self.log(class, cx.step_key(), Some(key.clone()), Did::CarriedOut);
+        self.log(class, cx, Some(key.clone()), Did::Called);
+        self.log(class, cx, Some(key.clone()), Did::CarriedOut);
     }
 
     /// Logs that an ambiguous action asks, and answers whether the effect was carried out.
     pub fn asked(&self, cx: &StepCx, key: &EffectKey) -> bool {
-        self.log(EffectClass::Ambiguous, cx.step_key(), Some(key.clone()), Did::Asked);
+        self.log(EffectClass::Ambiguous, cx, Some(key.clone()), Did::Asked);
         self.0.provider.knows(key)
     }
 
     fn called(&self, class: EffectClass, cx: &StepCx, key: &EffectKey) {
-        self.log(class, cx.step_key(), Some(key.clone()), Did::Called);
+        self.log(class, cx, Some(key.clone()), Did::Called);
         if !self.0.provider.knows(key) {
-            self.log(class, cx.step_key(), Some(key.clone()), Did::CarriedOut);
+            self.log(class, cx, Some(key.clone()), Did::CarriedOut);
         }
     }
 
-    fn log(&self, class: EffectClass, step: &StepKey, key: Option<EffectKey>, did: Did) {
-        let (process, step) = (self.0.number, step.clone());
-        self.0.provider.add(Entry { process, class, step, key, did });
+    fn log(&self, class: EffectClass, cx: &StepCx, key: Option<EffectKey>, did: Did) {
+        let (process, run, step) = (self.0.number, Some(cx.run_id()), cx.step_key().clone());
+        self.0.provider.add(Entry { process, class, run, step, key, did });
     }
 
     pub(super) fn faults(&self) -> &FaultPlan {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use surefoot_kernel_core::{EffectClass, EffectKey, StepKey};
+use surefoot_kernel_core::{EffectClass, EffectKey, RunId, StepKey};
 
 /// What an action did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub struct Entry {
     pub process: u32,
     /// What the action promises.
     pub class: EffectClass,
+    /// Its run; a pure action does not know it.
+    pub run: Option<RunId>,
     /// Its step.
     pub step: StepKey,
     /// The effect key that it was given; pure and transactional actions have none.

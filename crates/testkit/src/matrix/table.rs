@@ -8,7 +8,7 @@ use surefoot_kernel_core::{EffectClass, StepKey};
 use super::case::Seen;
 use super::plan::{Kind, Trouble};
 use super::provider::Did;
-use super::verdict::{Expected, count, marked, recorded};
+use super::verdict::{Expected, count};
 
 /// In the order of the table.
 const CLASSES: [EffectClass; 4] = [
@@ -44,8 +44,8 @@ impl Table {
     /// Counts what a case showed of the steps that were under way, or of the next one if none was, and of the last one
     /// that was recorded.
     pub(super) fn add(&mut self, seen: &Seen, expected: &Expected, trouble: Trouble) {
-        let recorded = recorded(&seen.before.facts);
-        let marked = marked(&seen.before.facts);
+        let recorded = seen.before.tree.recorded();
+        let marked = seen.before.tree.marked();
         let log = seen.log.get(..seen.before.log).unwrap_or_default();
         let reached = |step: &StepKey| {
             if recorded.contains(step) {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use surefoot_kernel_core::{EffectClass, Fact, RunState, StepCharge, StepKey};
+use surefoot_kernel_core::{EffectClass, Run, RunId, RunState, StepCharge, StepKey};
 
 use super::case::Seen;
 use super::plan::Trouble;
@@ -12,53 +12,27 @@ use super::provider::{Did, Entry};
 /// What the undisturbed run came to.
 #[derive(Debug)]
 pub(super) struct Expected {
-    pub(super) outputs: BTreeMap<StepKey, Value>,
-    /// Steps with a class, in the order of their outcomes.
+    /// Where its runs stand.
+    places: BTreeSet<String>,
+    outputs: BTreeMap<StepKey, Value>,
+    /// Steps with a class, in the order of their calls.
     pub(super) steps: Vec<(StepKey, EffectClass)>,
     /// What each step charged.
-    pub(super) charged: Vec<StepCharge>,
+    charged: Vec<StepCharge>,
 }
 
 impl Expected {
     pub(super) fn of(seen: &Seen) -> Self {
-        let classes: BTreeMap<&StepKey, EffectClass> =
-            seen.log.iter().map(|entry| (&entry.step, entry.class)).collect();
-        let outputs = outputs(&seen.facts);
-        let completed = seen.facts.iter().filter_map(completed);
-        let steps = completed
-            .filter_map(|(step, _)| classes.get(step).map(|class| (step.clone(), *class)))
-            .collect();
-        Self { outputs, steps, charged: charges(&seen.facts) }
+        let mut steps: Vec<(StepKey, EffectClass)> = Vec::new();
+        for entry in &seen.log {
+            if steps.iter().all(|(step, _)| *step != entry.step) {
+                steps.push((entry.step.clone(), entry.class));
+            }
+        }
+        let tree = &seen.tree;
+        let places = tree.places().into_iter().map(str::to_owned).collect();
+        Self { places, outputs: tree.outputs(), steps, charged: tree.charges() }
     }
-}
-
-fn completed(fact: &Fact) -> Option<(&StepKey, &Value)> {
-    if let Fact::StepCompleted { step, output, .. } = fact { Some((step, output)) } else { None }
-}
-
-fn mark(fact: &Fact) -> Option<&StepKey> {
-    if let Fact::CallMarked { step, .. } = fact { Some(step) } else { None }
-}
-
-fn charges(facts: &[Fact]) -> Vec<StepCharge> {
-    let charge =
-        |fact: &Fact| if let Fact::Charged(charge) = fact { Some(charge.clone()) } else { None };
-    facts.iter().filter_map(charge).collect()
-}
-
-fn outputs(facts: &[Fact]) -> BTreeMap<StepKey, Value> {
-    let completed = facts.iter().filter_map(completed);
-    completed.map(|(step, output)| (step.clone(), output.clone())).collect()
-}
-
-/// The steps whose outcomes are recorded.
-pub(super) fn recorded(facts: &[Fact]) -> BTreeSet<&StepKey> {
-    facts.iter().filter_map(completed).map(|(step, _)| step).collect()
-}
-
-/// The ambiguous steps whose calls were marked.
-pub(super) fn marked(facts: &[Fact]) -> BTreeSet<&StepKey> {
-    facts.iter().filter_map(mark).collect()
 }
 
 /// How often an action did something for a step.
@@ -80,34 +54,36 @@ pub(super) fn judge(seen: &Seen, expected: &Expected, trouble: Trouble) -> Vec<S
 }
 
 fn judge_end(seen: &Seen, expected: &Expected, wrong: &mut Vec<String>) {
-    if seen.runs != 1 {
-        wrong.push(format!("one event has {} runs", seen.runs));
+    let places: BTreeSet<String> = seen.tree.places().into_iter().map(str::to_owned).collect();
+    if places != expected.places || seen.tree.runs().count() != places.len() {
+        let runs: Vec<&Run> = seen.tree.runs().collect();
+        wrong.push(format!("the runs are {runs:?}, undisturbed at {:?}", expected.places));
     }
-    if seen.run.state() != RunState::Succeeded {
-        wrong.push(format!("the run is not succeeded: {:?}", seen.run.phase));
+    for run in seen.tree.runs().filter(|run| run.state() != RunState::Succeeded) {
+        wrong.push(format!("a run is not succeeded: {run:?}"));
     }
-    let outputs = outputs(&seen.facts);
+    let outputs = seen.tree.outputs();
     if outputs != expected.outputs {
         wrong.push(format!("the outputs are {outputs:?}, undisturbed {:?}", expected.outputs));
     }
-    let recorded = seen.facts.iter().filter_map(completed).count();
-    if recorded != outputs.len() {
-        wrong.push(format!("an outcome is recorded twice: {:?}", seen.facts));
+    if seen.tree.completed().count() != outputs.len() {
+        wrong.push(format!("an outcome is recorded twice: {:?}", seen.tree));
     }
 }
 
 /// Each step pays once, whatever happens between its charge and its outcome.
 fn judge_charges(seen: &Seen, expected: &Expected, wrong: &mut Vec<String>) {
-    let charged = charges(&seen.facts);
+    let charged = seen.tree.charges();
     if charged != expected.charged {
         wrong.push(format!("charged were {charged:?}, undisturbed {:?}", expected.charged));
     }
 }
 
 fn judge_keys(seen: &Seen, wrong: &mut Vec<String>) {
+    let keys = seen.tree.effect_keys();
     for entry in &seen.log {
-        let other = entry.key.as_ref().filter(|key| **key != seen.run.effect_key(&entry.step));
-        if other.is_some() {
+        let step = entry.key.as_ref().map(|key| keys.get(key));
+        if step.is_some_and(|step| step != Some(&entry.step)) {
             wrong.push(format!("the key is not that of the step: {entry:?}"));
         }
     }
@@ -115,7 +91,7 @@ fn judge_keys(seen: &Seen, wrong: &mut Vec<String>) {
 
 /// Writes are there exactly once where the outcome is, and nowhere else.
 fn judge_writes(seen: &Seen, expected: &Expected, wrong: &mut Vec<String>) {
-    let recorded = recorded(&seen.facts);
+    let recorded = seen.tree.recorded();
     for (step, class) in &expected.steps {
         if *class != EffectClass::Transactional {
             continue;
@@ -132,8 +108,8 @@ fn judge_writes(seen: &Seen, expected: &Expected, wrong: &mut Vec<String>) {
 }
 
 fn judge_ambiguous(seen: &Seen, expected: &Expected, trouble: Trouble, wrong: &mut Vec<String>) {
-    let marked_before = marked(&seen.before.facts);
-    let recorded_before = recorded(&seen.before.facts);
+    let marked_before = seen.before.tree.marked();
+    let recorded_before = seen.before.tree.recorded();
     let (before, after) = seen.log.split_at(seen.before.log.min(seen.log.len()));
     for (step, class) in &expected.steps {
         if *class != EffectClass::Ambiguous {
@@ -163,7 +139,7 @@ fn judge_ambiguous(seen: &Seen, expected: &Expected, trouble: Trouble, wrong: &m
 
 /// What is recorded is not called again.
 fn judge_repeats(seen: &Seen, expected: &Expected, trouble: Trouble, wrong: &mut Vec<String>) {
-    let recorded_before = recorded(&seen.before.facts);
+    let recorded_before = seen.before.tree.recorded();
     let (_, after) = seen.log.split_at(seen.before.log.min(seen.log.len()));
     for (step, _) in &expected.steps {
         let again = count(after, step, &Did::Called);
@@ -173,14 +149,15 @@ fn judge_repeats(seen: &Seen, expected: &Expected, trouble: Trouble, wrong: &mut
     }
 }
 
-/// Once the fence let a later generation through, it lets no earlier one through.
+/// Once the fence of a run let a later generation through, it lets no earlier one through.
 fn judge_fence(seen: &Seen, wrong: &mut Vec<String>) {
-    let mut latest = 0;
+    let mut latest: BTreeMap<Option<RunId>, u64> = BTreeMap::new();
     for entry in &seen.log {
         let Did::PassedFence(generation) = &entry.did else { continue };
-        if *generation < latest {
+        let latest = latest.entry(entry.run).or_default();
+        if generation < latest {
             wrong.push(format!("the fence let a stale worker through: {entry:?}"));
         }
-        latest = latest.max(*generation);
+        *latest = (*latest).max(*generation);
     }
 }

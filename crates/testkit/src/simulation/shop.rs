@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde::Deserialize;
-use surefoot_kernel_core::{EffectClass, EffectKey, StepKey, TxStore};
+use surefoot_kernel_core::{EffectClass, EffectKey, TxStore};
 use surefoot_language::{
     ActionResult, Ambiguous, AmbiguousCx, AmbiguousResult, AmbiguousStop, Idempotent, IdempotentCx,
     Module, ModuleError, On, PlanResult, Planned, Pure, PureCx, ReconcileResult, Reconciled,
@@ -92,16 +92,16 @@ impl<F: StoreFactory> Desk<F> {
             .build()
     }
 
-    fn log(&self, class: EffectClass, step: &StepKey, key: Option<&EffectKey>, did: Did) {
+    fn log(&self, class: EffectClass, cx: &StepCx, key: Option<&EffectKey>, did: Did) {
         let process = u32::try_from(self.process).unwrap_or(u32::MAX);
-        let (step, key) = (step.clone(), key.cloned());
-        self.provider.add(Entry { process, class, step, key, did });
+        let (run, step, key) = (Some(cx.run_id()), cx.step_key().clone(), key.cloned());
+        self.provider.add(Entry { process, class, run, step, key, did });
     }
 
     /// Carries an effect out; one of an idempotent action only once.
-    fn carry_out(&self, class: EffectClass, step: &StepKey, key: &EffectKey) {
+    fn carry_out(&self, class: EffectClass, cx: &StepCx, key: &EffectKey) {
         if class == EffectClass::Ambiguous || !self.provider.knows(key) {
-            self.log(class, step, Some(key), Did::CarriedOut);
+            self.log(class, cx, Some(key), Did::CarriedOut);
         }
     }
 
@@ -128,7 +128,7 @@ impl<F: StoreFactory> Desk<F> {
         cx: &StepCx,
         key: &EffectKey,
     ) -> Result<(), NoAnswer> {
-        self.log(class, cx.step_key(), Some(key), Did::Called);
+        self.log(class, cx, Some(key), Did::Called);
         self.sky.thaw(self.process).await;
         let (fate, travel) = self.fate();
         if fate == Fate::Unreachable {
@@ -138,14 +138,14 @@ impl<F: StoreFactory> Desk<F> {
         match fate {
             Fate::Lost | Fate::Unreachable => {}
             Fate::Answered | Fate::AnswerLost | Fate::Hangs => {
-                self.carry_out(class, cx.step_key(), key);
+                self.carry_out(class, cx, key);
             }
             Fate::Late(ms) => {
-                let (desk, step, key) = (self.clone(), cx.step_key().clone(), key.clone());
+                let (desk, cx, key) = (self.clone(), cx.clone(), key.clone());
                 // What is under way arrives, whoever dies meanwhile.
                 tokio::spawn(async move {
                     tokio::time::sleep(Duration::from_millis(ms)).await;
-                    desk.carry_out(class, &step, &key);
+                    desk.carry_out(class, &cx, &key);
                 });
             }
         }
@@ -195,7 +195,7 @@ impl<F: StoreFactory> Transactional<TxOf<F>> for Book<F> {
     ) -> ActionResult<String> {
         let nth = self.0.count.fetch_add(1, Ordering::SeqCst);
         let row = format!("{} {} {nth}", cx.run_id(), cx.step_key());
-        self.0.log(EffectClass::Transactional, cx.step_key(), None, Did::Wrote(row.clone()));
+        self.0.log(EffectClass::Transactional, cx, None, Did::Wrote(row.clone()));
         F::write_row(cx.tx(), &row, &input.order).await?;
         Ok(input.order)
     }
@@ -280,7 +280,7 @@ impl<F: StoreFactory> Ambiguous for Pay<F> {
         self.0.sky.thaw(self.0.process).await;
         let (fate, travel) = self.0.fate();
         tokio::time::sleep(Duration::from_millis(travel)).await;
-        self.0.log(EffectClass::Ambiguous, cx.step_key(), Some(key), Did::Asked);
+        self.0.log(EffectClass::Ambiguous, cx, Some(key), Did::Asked);
         let knows = self.0.provider.knows(key);
         if fate != Fate::Answered {
             Err("the bank did not answer a question")?;

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 use surefoot_kernel_core::{
-    App, Emit, Event, EventStore, Ids, OperatorStore, RunFilter, RunStore, Scope, StoreError,
-    TxStore,
+    App, Emit, Event, EventStore, Ids, Micros, OperatorStore, RenewRequest, RunFilter, RunStore,
+    Scope, StoreError, TxStore,
 };
-use surefoot_testkit::{Fault, FaultPlan, FaultyStore, MemoryStore, Method, SeqIds};
+use surefoot_testkit::{Fault, FaultPlan, FaultyStore, MemoryStore, Method, SeqIds, When};
 
 fn store() -> (FaultyStore<MemoryStore>, FaultPlan) {
     let plan = FaultPlan::new();
@@ -73,6 +73,24 @@ async fn a_dead_process_does_nothing_until_it_starts_anew() {
         plan.revive();
         assert!(store.store_now().await.is_ok());
     }
+}
+
+/// However often the keeper calls, the second point stays where it is.
+#[tokio::test]
+async fn the_keepers_calls_are_no_points() {
+    let (store, plan) = store();
+    plan.away_for(1);
+    let session = SeqIds::new().session();
+    let renew = || RenewRequest { session, runs: Vec::new(), lease: Micros::from_secs(1) };
+    assert!(store.cancel_list(&[]).await.is_err() && store.lease_renew(renew()).await.is_err());
+    assert!(store.store_now().await.is_err());
+    assert!(store.cancel_list(&[]).await.is_ok() && store.lease_renew(renew()).await.is_ok());
+    let stop = plan.stop_at(2, When::Before);
+    stop.go_on(Some(Fault::Refused));
+    assert!(store.lease_renew(renew()).await.is_ok());
+    assert!(store.footprint_list(&"shop".into()).await.is_err());
+    assert_eq!(plan.points(), [Method::StoreNow, Method::FootprintList]);
+    assert_eq!(plan.count(Method::LeaseRenew), 3);
 }
 
 #[test]

@@ -9,19 +9,20 @@ use surefoot_language::{
     Reconciled, StepCx,
 };
 use surefoot_testkit::MemoryFactory;
-use surefoot_testkit::matrix::{EveryClass, Process, Report, Scenario, crash_matrix};
+use surefoot_testkit::matrix::{EveryClass, Process, Report, Scenario, WithChildren, crash_matrix};
 use surefoot_testkit::suite::StoreFactory;
 
 use crate::sqlite::TempFile;
 use crate::wrong::{FLAWS, Flaw, WrongFactory};
 
 const HEAD: &str = include_str!("crash-points.head.md");
+const TREE_HEAD: &str = include_str!("crash-points-children.head.md");
 
 /// The same scenario asks both stores for the same calls, so that both have the same points.
 fn check(report: &Report) {
     println!("{report}");
     assert!(report.failures.is_empty(), "{report}");
-    assert_eq!((report.points.len(), report.cases), (43, 300));
+    assert_eq!((report.points.len(), report.cases), (40, 276));
     let text = format!("{HEAD}{}", report.table);
     expect_file!["../../../../docs/crash-points.md"].assert_eq(&text);
 }
@@ -46,9 +47,42 @@ async fn every_crash_point_keeps_the_contract_on_sqlite() {
     check(&crash_matrix::<TempFile, _>(EveryClass::new(), 8).await);
 }
 
+/// The calls of the tree, in words, and what became of its steps.
+fn check_tree(report: &Report) {
+    println!("{report}");
+    assert!(report.failures.is_empty(), "{report}");
+    assert_eq!((report.points.len(), report.cases), (71, 449));
+    let calls = report.points.iter().map(|point| point.as_str()).collect::<Vec<_>>();
+    for (method, times) in [("children_create", 2), ("children_read", 2)] {
+        assert_eq!(calls.iter().filter(|call| **call == method).count(), times, "{calls:?}");
+    }
+    let text = format!("{TREE_HEAD}{}", report.table);
+    expect_file!["../../../../docs/crash-points-children.md"].assert_eq(&text);
+}
+
+/// Covers behaviour 159.
+/// Covers field fault 140.
+#[tokio::test(start_paused = true)]
+async fn every_crash_point_of_a_tree_keeps_the_contract_in_memory() {
+    check_tree(&crash_matrix::<MemoryFactory, _>(WithChildren::new(), 1).await);
+}
+
+/// Covers field fault 140.
+#[tokio::test]
+async fn every_crash_point_of_a_tree_keeps_the_contract_on_sqlite() {
+    check_tree(&crash_matrix::<TempFile, _>(WithChildren::new(), 8).await);
+}
+
 async fn failures<const FLAW: u8>(flaw: Flaw) -> String {
+    failures_of::<FLAW, _>(flaw, EveryClass::new()).await
+}
+
+async fn failures_of<const FLAW: u8, S>(flaw: Flaw, scenario: S) -> String
+where
+    S: Scenario<WrongFactory<FLAW>>,
+{
     assert_eq!(FLAWS[usize::from(FLAW)], flaw);
-    let report = crash_matrix::<WrongFactory<FLAW>, _>(EveryClass::new(), 1).await;
+    let report = crash_matrix::<WrongFactory<FLAW>, _>(scenario, 1).await;
     assert!(!report.failures.is_empty(), "the matrix misses a store that {flaw:?}");
     report.to_string()
 }
@@ -80,6 +114,24 @@ async fn the_matrix_misses_no_store_whose_fence_lets_everybody_through() {
 async fn the_matrix_misses_no_store_whose_marks_are_not_durable_at_once() {
     let failures = failures::<17>(Flaw::DelaysMarks).await;
     assert!(failures.contains("is ambiguous and was called 2 times"), "{failures}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_matrix_misses_no_store_that_creates_children_twice() {
+    let failures = failures_of::<21, _>(Flaw::CreatesAgain, WithChildren::new()).await;
+    assert!(
+        failures.contains("(`children_create`): its answer is lost: the runs are"),
+        "{failures}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_matrix_looks_at_the_marks_of_children_too() {
+    let failures = failures_of::<17, _>(Flaw::DelaysMarks, WithChildren::new()).await;
+    assert!(
+        failures.contains("steps.2[0]/steps.0 is ambiguous and was called 2 times"),
+        "{failures}"
+    );
 }
 
 /// One payment, and an action that does not honour what it declares.
@@ -133,8 +185,8 @@ impl<F: StoreFactory> Scenario<F> for OnePayment {
         Module::builder("matrix", 1).ambiguous(Pay(process.clone(), self.0)).build().unwrap()
     }
 
-    fn source(&self) -> &str {
-        "steps:\n  - pay: {}\n"
+    fn workflows(&self) -> &[(&str, &str)] {
+        &[("scenario", "steps:\n  - pay: {}\n")]
     }
 
     fn signal(&self, _: &Dependency) -> Option<Signal> {

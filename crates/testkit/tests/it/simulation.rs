@@ -86,7 +86,7 @@ fn a_kept_script_is_played() {
 
 #[test]
 fn the_same_script_is_played_the_same_way() {
-    for seed in 0..10 {
+    for seed in 0..30 {
         let script = Script::of(seed, WORKERS);
         let (first, second) = (play::<MemoryFactory>(&script), play::<MemoryFactory>(&script));
         assert_eq!(first, second, "seed {seed}");

@@ -71,6 +71,8 @@ pub(crate) enum Flaw {
     CreatesOneByOne,
     /// Answers children in the order of their ids.
     ReadsByRunId,
+    /// Creates children anew that are there already.
+    CreatesAgain,
 }
 
 #[derive(Debug, Clone)]
@@ -338,14 +340,18 @@ impl ChildStore for Wrong {
         &self,
         create: CreateChildren,
     ) -> Result<ChildrenCreated, ChildrenError> {
-        if !self.has(Flaw::CreatesOneByOne) {
+        let groups = self.inner.children_groups(create.before.run).await?;
+        let is_again = groups.iter().any(|group| group.step == create.step);
+        let creates_anew = self.has(Flaw::CreatesAgain) && is_again;
+        if !self.has(Flaw::CreatesOneByOne) && !creates_anew {
             return self.inner.children_create(create).await;
         }
         let mut all = ChildrenCreated { new: 0, total: 0 };
         for child in create.children.iter() {
             let inputs: Value = serde_json::from_str(&child.inputs).unwrap();
-            let one = Child::new(child.workflow.clone(), inputs).key(child.key.clone());
-            let children = Children::check([one])?;
+            let again = if creates_anew { "again" } else { "" };
+            let key = format!("{}{again}", child.key);
+            let children = Children::check([Child::new(child.workflow.clone(), inputs).key(key)])?;
             let create = CreateChildren { children, ..create.clone() };
             let created = self.inner.children_create(create).await?;
             all = ChildrenCreated { new: all.new + created.new, total: created.total };
@@ -489,7 +495,7 @@ impl<const FLAW: u8> StoreFactory for WrongFactory<FLAW> {
     }
 }
 
-pub(crate) const FLAWS: [Flaw; 21] = [
+pub(crate) const FLAWS: [Flaw; 22] = [
     Flaw::None,
     Flaw::CommitsBlindly,
     Flaw::RenewsInWordsOnly,
@@ -511,6 +517,7 @@ pub(crate) const FLAWS: [Flaw; 21] = [
     Flaw::CreatesOneByOne,
     Flaw::ReadsByRunId,
     Flaw::ChargesNothing,
+    Flaw::CreatesAgain,
 ];
 
 /// Whether a rule holds for a store with a flaw.
@@ -600,6 +607,8 @@ bites! {
         budgets::a_cap_of_nothing_lets_no_call_be_marked,
         budgets::a_step_pays_once_whoever_goes_on_with_it,
         budgets::a_tree_of_runs_charges_the_counters_of_its_root;
+    CreatesAgain = 21:
+        children::the_same_children_are_created_once;
 }
 
 /// A rule that a flaw does not concern still holds: the flaws are as small as they say.

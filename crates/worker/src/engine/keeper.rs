@@ -94,7 +94,7 @@ async fn renew_in_time(store: &dyn KeeperStore, shift: &Shift, lease: Micros) {
                 plus(shift.now(), pause.length().into())
             }
         };
-        shift.renewals.send_modify(|passes| *passes += 1);
+        shift.renewed.notify_waiters();
     }
 }
 
@@ -200,19 +200,13 @@ pub(crate) async fn heartbeat(shift: &Shift, hold: &Hold, heeds_cancel: bool) ->
     if !stale(hold.pulse(heeds_cancel)) {
         return hold.pulse(heeds_cancel);
     }
-    let mut renewals = shift.renewals.subscribe();
+    let pass = shift.renewed.notified();
     shift.renew.notify_one();
-    // An answer of a pass that began before this question may not know the newest, so fresh knowledge is the goal,
-    // not just any pass.
+    // A pass that ended before the wait began may have brought what is asked for. One that the store did not answer
+    // ends the wait as well: what is known has to do.
     let fresh = async {
-        while stale(hold.pulse(heeds_cancel)) {
-            if renewals.changed().await.is_err() {
-                return;
-            }
-            // The store did not answer this pass either: what is known has to do.
-            if stale(hold.pulse(heeds_cancel)) {
-                return;
-            }
+        if stale(hold.pulse(heeds_cancel)) {
+            pass.await;
         }
     };
     let _ = tokio::time::timeout(HEARTBEAT_PATIENCE, fresh).await;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use surefoot_kernel_core::{Clock, Micros, RunId, SessionId};
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 
 use super::hold::Hold;
 use super::life::Life;
@@ -50,11 +50,12 @@ pub(crate) struct Shift {
     pub(crate) renew: Notify,
     /// A lease came, or went.
     pub(crate) leases_changed: Notify,
-    /// Passes of the keeper so far.
-    pub(crate) renewals: watch::Sender<u64>,
+    /// The keeper has ended a pass, with or without an answer.
+    pub(crate) renewed: Notify,
     /// Whether the last claim came back full: then there is probably more.
     pub(crate) is_full: AtomicBool,
-    phase: watch::Sender<Phase>,
+    phase: Mutex<Phase>,
+    moved_on: Notify,
     /// How long runs may go on after a stop was asked for.
     grace: Mutex<Option<Duration>>,
     nonce: AtomicU64,
@@ -84,9 +85,10 @@ impl Shift {
             recover: Notify::new(),
             renew: Notify::new(),
             leases_changed: Notify::new(),
-            renewals: watch::Sender::new(0),
+            renewed: Notify::new(),
             is_full: AtomicBool::new(true),
-            phase: watch::Sender::new(Phase::Working),
+            phase: Mutex::new(Phase::Working),
+            moved_on: Notify::new(),
             grace: Mutex::new(None),
             nonce: AtomicU64::new(1),
             is_claim_lost: AtomicBool::new(false),
@@ -112,18 +114,16 @@ impl Shift {
     }
 
     pub(crate) fn phase(&self) -> Phase {
-        *self.phase.borrow()
+        *self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Moves on; a stop is never taken back.
     pub(crate) fn advance_to(&self, phase: Phase) {
-        self.phase.send_if_modified(|current| {
-            let later = phase > *current;
-            if later {
-                *current = phase;
-            }
-            later
-        });
+        {
+            let mut current = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
+            *current = phase.max(*current);
+        }
+        self.moved_on.notify_waiters();
         if phase >= Phase::HandingOver {
             self.holds().iter().for_each(|hold| hold.stop());
         }
@@ -141,9 +141,7 @@ impl Shift {
 
     /// Completes once a stop has come so far. Cancel safe.
     pub(crate) async fn reached(&self, phase: Phase) {
-        let mut phases = self.phase.subscribe();
-        // The sender lives in `self`, so it cannot be gone.
-        let _ = phases.wait_for(|current| *current >= phase).await;
+        until(&self.moved_on, || self.phase() >= phase).await;
     }
 
     /// Names the next claim. Only an answered claim uses its name up.
@@ -210,33 +208,35 @@ impl Shift {
 
     /// Completes once no run is held. Cancel safe.
     pub(crate) async fn idle(&self) {
-        self.until_holds(<[_]>::is_empty).await;
+        until(&self.released, || self.is_idle()).await;
     }
 
     /// Completes once no earlier driver of this process works on the run. Cancel safe. Of two that hold it only one
     /// may wait for the other.
     pub(crate) async fn alone(&self, mine: &Arc<Hold>) {
-        let is_alone = |holds: &[Arc<Hold>]| {
-            let earlier = holds.iter().take_while(|other| !Arc::ptr_eq(other, mine));
-            earlier.into_iter().all(|other| other.run() != mine.run())
+        let is_alone = || {
+            let holds = self.lock_holds();
+            let mut earlier = holds.iter().take_while(|other| !Arc::ptr_eq(other, mine));
+            earlier.all(|other| other.run() != mine.run())
         };
-        self.until_holds(is_alone).await;
-    }
-
-    async fn until_holds(&self, is_so: impl Fn(&[Arc<Hold>]) -> bool) {
-        loop {
-            let released = self.released.notified();
-            tokio::pin!(released);
-            released.as_mut().enable();
-            if is_so(&self.lock_holds()) {
-                return;
-            }
-            released.await;
-        }
+        until(&self.released, is_alone).await;
     }
 
     fn lock_holds(&self) -> MutexGuard<'_, Vec<Arc<Hold>>> {
         self.holds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Completes once it is so; whoever may make it so notifies all waiters. They go on in the order in which they came,
+/// which those of a `watch` channel do not: under a clock that was given, all happens the same way each time.
+async fn until(changed: &Notify, is_so: impl Fn() -> bool) {
+    loop {
+        // What comes after this line is not missed.
+        let change = changed.notified();
+        if is_so() {
+            return;
+        }
+        change.await;
     }
 }
 
@@ -264,6 +264,26 @@ impl Drop for HoldGuard {
 mod tests {
     use super::*;
     use crate::SystemClock;
+
+    /// A simulation counts on it.
+    #[tokio::test]
+    async fn those_who_wait_go_on_in_the_order_in_which_they_came() {
+        let session = SessionId::from_bytes([1; 16]);
+        let shift = Arc::new(Shift::new(session, Arc::new(SystemClock::default())));
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let mut waiting = tokio::task::JoinSet::new();
+        for nth in 0..30 {
+            let (shift, order) = (shift.clone(), order.clone());
+            waiting.spawn(async move {
+                shift.reached(Phase::Draining).await;
+                order.lock().unwrap().push(nth);
+            });
+        }
+        tokio::task::yield_now().await;
+        shift.advance_to(Phase::Draining);
+        waiting.join_all().await;
+        assert_eq!(*order.lock().unwrap(), (0..30).collect::<Vec<i32>>());
+    }
 
     /// Of two drivers of one run the later one waits, and never both for each other.
     #[tokio::test]

@@ -119,12 +119,7 @@ impl<'j> History<'j> {
                 self.moved_on(at);
             }
             Fact::AttentionCalled { .. } => self.is_touched_since = true,
-            Fact::Retried => {
-                self.is_touched_since = true;
-                for recorded in self.steps.values_mut() {
-                    recorded.failed = recorded.caught;
-                }
-            }
+            Fact::Retried => self.retried(),
             Fact::Ended { end, .. } => {
                 if let End::Succeeded { step: Some(step), .. } = end {
                     self.step(step, at);
@@ -212,6 +207,14 @@ impl<'j> History<'j> {
     fn settle(&mut self, step: &'j StepKey, at: Timestamp, effect: Option<EffectState>) {
         self.step(step, at).effect = effect;
         self.is_touched_since = true;
+    }
+
+    /// What failed is tried again, unless its failure was its outcome.
+    fn retried(&mut self) {
+        self.is_touched_since = true;
+        for recorded in self.steps.values_mut() {
+            recorded.failed = recorded.caught;
+        }
     }
 
     /// An outcome: the run comes to its next step.

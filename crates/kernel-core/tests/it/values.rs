@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use surefoot_kernel_core::{
-    Command, Durability, EffectClass, Fact, Input, Prepared, Rejection, StepValues,
+    Command, Durability, EffectClass, Fact, Input, JournalEntry, Prepared, Rejection, StepValues,
 };
 
 use crate::drive::{Drive, action, failed, key, plan};
@@ -80,4 +80,17 @@ fn the_stored_form_stays_readable() {
     let values = values("price", json!({ "eur": 12 }));
     assert_eq!(fact, Fact::ValuesResolved { step: key("steps.0"), values });
     assert_eq!(serde_json::to_string(&fact).unwrap(), stored);
+}
+
+/// What is admitted can be read back from the journal, however deep it is.
+#[test]
+fn the_deepest_value_that_is_admitted_is_read_back() {
+    let nested = |levels: usize| (0..levels).fold(json!(7), |inner, _| json!([inner]));
+    let admitted = (1..200)
+        .take_while(|levels| StepValues::default().admit("price", &nested(*levels)).is_ok());
+    let deepest = nested(admitted.last().unwrap());
+    let fact = Fact::ValuesResolved { step: key("steps.0"), values: values("price", deepest) };
+    let text = serde_json::to_string(&[&fact]).unwrap();
+    let entry = JournalEntry::read(0, 1, Default::default(), &text).unwrap();
+    assert_eq!(entry.facts, [fact]);
 }

@@ -143,7 +143,9 @@ CREATE TABLE event_payload (
     event INTEGER PRIMARY KEY REFERENCES event (no),
     data TEXT NOT NULL,
     context TEXT NOT NULL,
-    authorization TEXT
+    authorization TEXT,
+    -- W3C trace context.
+    trace TEXT
 ) STRICT;
 
 CREATE TABLE journal (
@@ -295,10 +297,11 @@ CREATE INDEX run_wake ON run (app, wake_at) WHERE wake_at IS NOT NULL;
 CREATE TABLE run_payload (
     run INTEGER PRIMARY KEY REFERENCES run (no),
     data TEXT NOT NULL,
-    -- Empty for a child: context, authorization and actor are the root's.
+    -- Empty for a child: context, authorization, actor and trace are the root's.
     context TEXT,
     authorization TEXT,
-    actor TEXT
+    actor TEXT,
+    trace TEXT
 ) STRICT;
 
 CREATE TABLE run_result (

@@ -26,6 +26,8 @@ pub fn apply(mut run: Run, fact: &Fact) -> Run {
             run.charged = Some(charge.clone());
             run
         }
+        // No outcome: it only lets the next attempt be like this one.
+        Fact::ValuesResolved { .. } => run,
         Fact::CallMarked { step, action, at } => mark(run, step, action, *at),
         Fact::OutcomeUnknown { evidence, .. } => outcome_unknown(run, evidence.as_ref()),
         Fact::NothingHappened { by, .. } => nothing_happened(run, *by),

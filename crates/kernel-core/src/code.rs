@@ -49,7 +49,7 @@ codes! {
     TIMEOUT: "The step's time ran out.",
     TRANSACTION_CONFLICT: "The database refused the transaction in favour of another one.",
     TRANSACTION_TIMEOUT: "The transaction was open for too long.",
-    VALUE_TOO_LARGE: "A value that is rebuilt from the journal is over its limit.",
+    VALUE_TOO_LARGE: "A value that is rebuilt from the journal, or resolved, is over its limit.",
     VALUE_UNAVAILABLE: "The step needs a value that is missing.",
     WORKFLOW_UNAVAILABLE: "The workflow of a child does not exist in its scope, or has no live version.",
 }

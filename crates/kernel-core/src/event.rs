@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::payload::{Payload, PayloadError};
-use crate::{EmitError, Micros, SignalError, StepKey, Timestamp, WorkflowKey};
+use crate::{EmitError, Micros, SignalError, StepKey, Timestamp, TraceContext, WorkflowKey};
 
 /// At most this many bytes of serialised JSON, each for `data` and for `context` of an event.
 pub const EVENT_MAX_PAYLOAD_BYTES: usize = 16 * 1024 * 1024;
@@ -50,6 +50,7 @@ pub struct Event {
     pub(crate) occurred_at: Option<Timestamp>,
     pub(crate) target: Option<WorkflowKey>,
     pub(crate) dispatch: Dispatch,
+    pub(crate) trace: Option<TraceContext>,
 }
 
 impl Event {
@@ -66,6 +67,7 @@ impl Event {
             occurred_at: None,
             target: None,
             dispatch: Dispatch::Now,
+            trace: None,
         }
     }
 
@@ -104,6 +106,20 @@ impl Event {
         self
     }
 
+    /// Where the event belongs in a trace. Runs have a copy, which their children share.
+    ///
+    /// ```
+    /// use surefoot_kernel_core::{Event, TraceContext};
+    /// let trace = TraceContext::new("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")?;
+    /// let event = Event::new("inventory.stockLow", "bolt").trace_context(trace);
+    /// # let _ = event;
+    /// # Ok::<(), surefoot_kernel_core::BadTraceContext>(())
+    /// ```
+    pub fn trace_context(mut self, trace: TraceContext) -> Self {
+        self.trace = Some(trace);
+        self
+    }
+
     /// Record only; a worker creates the runs.
     pub fn deferred(mut self) -> Self {
         self.dispatch = Dispatch::Deferred;
@@ -136,6 +152,8 @@ pub struct CheckedEvent {
     pub target: Option<WorkflowKey>,
     /// When its runs are created.
     pub dispatch: Dispatch,
+    /// Where it belongs in a trace. No part of the payload: a repeat with another one is the same event.
+    pub trace: Option<TraceContext>,
 }
 
 impl Event {
@@ -158,6 +176,7 @@ impl Event {
             occurred_at: self.occurred_at,
             target: self.target,
             dispatch: self.dispatch,
+            trace: self.trace,
         })
     }
 }
@@ -213,6 +232,8 @@ pub struct Invocation {
     pub context: Value,
     /// Who it happens for; absent is nobody, never a system identity.
     pub actor: Option<Value>,
+    /// Where the event belongs in a trace.
+    pub trace: Option<TraceContext>,
 }
 
 /// What a waiting step waits for.

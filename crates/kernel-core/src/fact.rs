@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::{
     CancelRequest, Dependency, EffectState, Failure, Finding, Lease, StepCharge, StepKey,
-    Timestamp, Wake,
+    StepValues, Timestamp, Wake,
 };
 
 /// One thing that happened to a run.
@@ -30,6 +30,13 @@ pub enum Fact {
     },
     /// A step charges the budget of its root run, once.
     Charged(StepCharge),
+    /// The application's resolver gave values to a step. Every later attempt sees the same.
+    ValuesResolved {
+        /// The step.
+        step: StepKey,
+        /// By reference; none of them was recorded before.
+        values: StepValues,
+    },
     /// An ambiguous call is about to be made.
     CallMarked {
         /// The step.
@@ -257,6 +264,7 @@ impl Fact {
             Self::InputsComputed { .. }
             | Self::BranchTaken { .. }
             | Self::Charged(_)
+            | Self::ValuesResolved { .. }
             | Self::CallMarked { .. }
             | Self::OutcomeUnknown { .. }
             | Self::NothingHappened { .. }

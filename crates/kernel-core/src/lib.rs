@@ -28,6 +28,8 @@ mod ports;
 pub mod retention;
 mod run;
 mod time;
+mod trace;
+mod values;
 
 pub use apply::apply;
 pub use budget::{
@@ -80,6 +82,8 @@ pub use run::{
     Resume, Run, RunState, Stamp, StepDeadline, Todo, Wait, Wake,
 };
 pub use time::{DURATION_MAX, Micros, NotADuration, NotATime, Timestamp};
+pub use trace::{BadTraceContext, TraceContext};
+pub use values::{RESOLVED_STEP_MAX_BYTES, RESOLVED_VALUE_MAX_BYTES, StepValues};
 
 /// Executions in a row that may end badly before the run is exhausted; the default of a retry policy.
 pub const RUN_MAX_CONSECUTIVE_FAILURES: u32 = 8;

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use surefoot_kernel_core::{
     BoxFuture, Cancel, Children, ChildrenCreated, ChildrenError, ChildrenPage, Code, EffectKey,
-    FenceError, Invocation, RunId, StepKey, StoreError,
+    FenceError, Invocation, RunId, StepKey, StoreError, TraceContext,
 };
 
 use crate::answer::{Halt, Stop};
@@ -182,6 +182,12 @@ impl StepCx {
         &self.0.data.invocation
     }
 
+    /// Where the event that started the run's tree belongs in a trace; link to it from spans of this step.
+    #[must_use]
+    pub fn trace_context(&self) -> Option<&TraceContext> {
+        self.invocation().trace.as_ref()
+    }
+
     /// The frozen actor in the application's own shape; `None` for nobody and for an unknown shape.
     #[must_use]
     pub fn actor<A: DeserializeOwned>(&self) -> Option<A> {
@@ -216,13 +222,18 @@ impl StepCx {
         pinned.cloned().ok_or_else(missing)
     }
 
-    /// Asks the worker's value resolver.
+    /// Asks the worker's value resolver, once per step: the value is journaled before this returns it to a call of an
+    /// idempotent or ambiguous action, and every later attempt of the step, and `reconcile`, is given the same. In a
+    /// transactional action it is journaled with the outcome, or rolled back with it.
     ///
-    /// Cancel safe: dropping it forgets the answer.
+    /// At most 64 KiB of JSON, and 1 MiB for all values of a step. Call it before opening a transaction of the action's
+    /// own on the kernel's database, which would keep the journal from being written.
+    ///
+    /// Cancel safe: dropping it forgets the answer, though a value may be journaled already.
     ///
     /// # Errors
-    /// `VALUE_UNAVAILABLE` if there is no resolver, no such value, or one of another shape; a wait if the resolver
-    /// waits; whatever else the resolver stops with.
+    /// `VALUE_UNAVAILABLE` if there is no resolver, no such value, one of another shape, or one that could not be
+    /// journaled; `VALUE_TOO_LARGE` past a limit; a wait if the resolver waits; whatever else the resolver stops with.
     pub fn resolve<T: DeserializeOwned>(
         &self,
         reference: &str,

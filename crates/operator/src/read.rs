@@ -87,6 +87,7 @@ impl Operator {
             result,
             result_message,
             event: event_summary(detail),
+            trace: detail.invocation.trace.clone(),
             budget: detail.budget.lines(),
             steps: steps.into_iter().map(Into::into).collect(),
             steps_omitted,

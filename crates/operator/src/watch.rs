@@ -64,6 +64,7 @@ fn watched(fact: &Fact, at: Timestamp) -> Option<WatchedStep> {
         Fact::InputsComputed { .. }
         | Fact::BranchTaken { .. }
         | Fact::Charged(_)
+        | Fact::ValuesResolved { .. }
         | Fact::CancelRequested(_)
         | Fact::AttentionCalled { .. }
         | Fact::Retried

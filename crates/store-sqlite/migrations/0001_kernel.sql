@@ -99,7 +99,9 @@ CREATE TABLE event_payload (
     event INTEGER PRIMARY KEY REFERENCES event (no),
     data TEXT NOT NULL,
     context TEXT NOT NULL,
-    authorization TEXT
+    authorization TEXT,
+    -- W3C trace context.
+    trace TEXT
 ) STRICT;
 
 -- What an event matched when it was recorded, until its runs exist.
@@ -227,10 +229,11 @@ CREATE INDEX run_version ON run (version);
 CREATE TABLE run_payload (
     run INTEGER PRIMARY KEY REFERENCES run (no),
     data TEXT NOT NULL,
-    -- Empty for a child: context, authorization and actor are the root's.
+    -- Empty for a child: context, authorization, actor and trace are the root's.
     context TEXT,
     authorization TEXT,
-    actor TEXT
+    actor TEXT,
+    trace TEXT
 ) STRICT;
 
 -- What it ended with, if that is more than null.

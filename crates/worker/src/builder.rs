@@ -150,7 +150,8 @@ impl<S: TxStore> WorkerBuilder<S> {
         self
     }
 
-    /// Where `cx.resolve(..)` takes values from: one resolver per claim, made when its first value is asked for.
+    /// Where `cx.resolve(..)` takes values from: one resolver per claim, made when its first value is asked for. What it
+    /// gives to a step is journaled, and not asked for again by a later attempt of that step.
     pub fn values<R: ValueResolver + 'static>(
         mut self,
         make: impl Fn(&Claim) -> R + Send + Sync + 'static,

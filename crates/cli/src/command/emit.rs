@@ -1,7 +1,7 @@
 //! `emit`
 
 use serde_json::Value;
-use surefoot_kernel_core::Event;
+use surefoot_kernel_core::{Event, TraceContext};
 use surefoot_operator::{EmitEvent, OperatorError};
 use surefoot_worker::SystemIds;
 
@@ -27,6 +27,12 @@ pub(crate) struct EmitArgs {
     /// Only for this workflow.
     #[arg(long)]
     workflow: Option<String>,
+    /// Where it belongs in a trace: the value of a W3C header `traceparent`.
+    #[arg(long, value_name = "HEADER")]
+    traceparent: Option<String>,
+    /// The value of the header `tracestate` beside it.
+    #[arg(long, value_name = "HEADER", requires = "traceparent")]
+    tracestate: Option<String>,
     /// Record only; a worker creates the runs.
     #[arg(long)]
     deferred: bool,
@@ -66,6 +72,13 @@ fn event_of(args: EmitArgs) -> Result<Event, CliError> {
     }
     if let Some(workflow) = args.workflow {
         event = event.target(workflow);
+    }
+    if let Some(traceparent) = args.traceparent {
+        let trace = TraceContext::new(traceparent).and_then(|trace| match args.tracestate {
+            Some(state) => trace.with_state(state),
+            None => Ok(trace),
+        });
+        event = event.trace_context(trace.map_err(|bad| CliError::Usage(bad.to_string()))?);
     }
     Ok(if args.deferred { event.deferred() } else { event })
 }

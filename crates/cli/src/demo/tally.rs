@@ -89,6 +89,7 @@ impl Journal {
                 Fact::InputsComputed { .. }
                 | Fact::BranchTaken { .. }
                 | Fact::Charged(_)
+                | Fact::ValuesResolved { .. }
                 | Fact::StepPlanned { .. }
                 | Fact::OutcomeUnknown { .. }
                 | Fact::OutputRefused { .. }

@@ -142,3 +142,42 @@ fn a_built_in_module_needs_no_manifest() {
     assert_eq!(run(Cli::new().manifest(manifest)), Exit::Done);
     assert!(shell.has("own.db"));
 }
+
+#[test]
+fn trace_context_goes_with_an_event_and_is_shown_with_its_run() {
+    let shell = Shell::published();
+    let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let data = r#"{"item":"bolt","missing":30}"#;
+    let emit = ["emit", "inventory.stockLow", "--scope", "berlin", "--data", data, "--json"];
+    let with = |trace: &[&str]| shell.with(&[&emit[..], trace].concat());
+    let did = with(&["--traceparent", parent, "--tracestate", "congo=t61rcWkgMzE"]);
+    assert_eq!(did.code, 0, "{did:?}");
+    let emitted: Value = serde_json::from_str(&did.out).unwrap();
+    let run = emitted["runs"][0].as_str().unwrap();
+    let trace = &shell.json(&format!("show {run}"))["trace"];
+    let shown = serde_json::json!({ "traceparent": parent, "tracestate": "congo=t61rcWkgMzE" });
+    assert_eq!(*trace, shown);
+    let bare = with(&[]);
+    let emitted: Value = serde_json::from_str(&bare.out).unwrap();
+    let run = emitted["runs"][0].as_str().unwrap();
+    assert!(shell.json(&format!("show {run}")).get("trace").is_none());
+}
+
+#[test]
+fn malformed_trace_context_is_refused_before_anything_is_recorded() {
+    let shell = Shell::published();
+    let before = shell.fingerprint();
+    let good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let cases: [(&[&str], &str); 3] = [
+        (&["--traceparent", "00-zz"], "`traceparent`"),
+        (&["--traceparent", good, "--tracestate", "a=1,a=2"], "a key comes twice"),
+        (&["--tracestate", "a=1"], "--traceparent"),
+    ];
+    for (trace, said) in cases {
+        let emit = ["emit", "inventory.stockLow", "--scope", "berlin"];
+        let did = shell.with(&[&emit[..], trace].concat());
+        assert_eq!(did.code, 2, "{did:?}");
+        assert!(did.err.contains(said), "{did:?}");
+    }
+    assert_eq!(shell.fingerprint(), before);
+}

@@ -9,7 +9,8 @@ use crate::interpreter::compute_inputs;
 use crate::plan::{ActionPolicy, Plan, RetryPolicy, Step, StepKind};
 use crate::{
     Code, EffectClass, End, Fact, Failure, LOOP_VALUE_MAX_BYTES, Next, OpenEffect, Phase,
-    RUN_MAX_CONSECUTIVE_FAILURES, RestoreInvalid, Run, SaidBy, StepKey, Timestamp, Todo,
+    RESOLVED_STEP_MAX_BYTES, RUN_MAX_CONSECUTIVE_FAILURES, RestoreInvalid, Run, SaidBy, StepKey,
+    Timestamp, Todo,
 };
 
 pub(super) fn advance(held: &Held, plan: &Plan, now: Timestamp) -> Result<Decision, Rejection> {
@@ -75,7 +76,7 @@ fn too_much(held: &Held, plan: &Plan, next: &Next<'_>, now: Timestamp) -> Option
 
 /// Whether the journal has no room for an outcome of so many bytes, and what belongs to it.
 pub(crate) fn journal_is_full(run: &Run, outcome: usize) -> Option<Failure> {
-    let room = (outcome + OUTPUT_MAX_BYTES) as u64;
+    let room = (outcome + RESOLVED_STEP_MAX_BYTES + OUTPUT_MAX_BYTES) as u64;
     (run.journal_bytes.saturating_add(room) > JOURNAL_MAX_BYTES).then(|| {
         let text = format!(
             "the journal has no room for another step: its limit is {JOURNAL_MAX_BYTES} bytes"

@@ -11,7 +11,7 @@ use super::{
 use crate::plan::{ActionPolicy, Plan, RetryPolicy, Step, StepKind};
 use crate::{
     Amounts, Code, EffectClass, EffectState, End, Fact, Failure, Next, Phase, ReleaseReason,
-    SaidBy, StepCharge, StepKey, Timestamp, Todo,
+    SaidBy, StepCharge, StepKey, StepValues, Timestamp, Todo,
 };
 
 /// All that comes before the call is done.
@@ -36,6 +36,22 @@ pub(super) fn prepared(
             Ok(make_call(held, plan, (step, open), facts, now))
         }
     }
+}
+
+/// The resolver gave values to a step that its action may see. The first one of a reference stays.
+pub(super) fn resolved(
+    held: &Held,
+    plan: &Plan,
+    step: StepKey,
+    values: StepValues,
+) -> Result<Decision, Rejection> {
+    let open = open_action(held, plan, &step)?;
+    if open.policy.class.may_run_ahead() {
+        return Err(wrong_state(&held.run, "a pure action resolves nothing"));
+    }
+    let values = values.unknown_to(held.cursor.values());
+    let new = (!values.is_empty()).then_some(Fact::ValuesResolved { step, values });
+    Ok(Decision::record(&held.run, new.into_iter().collect(), Durability::Lazy))
 }
 
 /// What a step pays, unless it costs nothing or has paid already.

@@ -17,8 +17,8 @@ use serde_json::Value;
 use crate::plan::Plan;
 use crate::{
     Amounts, Children, Code, Cursor, Dependency, EffectClass, EffectKey, Exceeded, Fact, Failure,
-    Invocation, Joined, JournalEntry, Lease, Micros, Run, RunId, RunState, StepKey, Timestamp,
-    Wake,
+    Invocation, Joined, JournalEntry, Lease, Micros, Run, RunId, RunState, StepKey, StepValues,
+    Timestamp, Wake,
 };
 
 pub(crate) use advance::{exhausted, journal_is_full, policy_of};
@@ -112,6 +112,16 @@ pub enum Input {
         step: StepKey,
         /// With what.
         answer: Answer,
+    },
+    /// The application's resolver gave values to the open step. What is recorded already stays as it is.
+    ///
+    /// Lazy: durable ahead of the call that comes next, or in the step's own transaction. A driver that hands a value
+    /// to a call which goes on already makes it durable first.
+    Resolved {
+        /// The step.
+        step: StepKey,
+        /// By reference.
+        values: StepValues,
     },
     /// A transactional action has done its work, inside of the transaction that records it.
     Worked {
@@ -234,6 +244,7 @@ impl Input {
             }
             Self::Worked { step, .. } => Some(Self::Answer { step, answer }),
             Self::Advance
+            | Self::Resolved { .. }
             | Self::Prepared { result: Prepared::Stopped(_), .. }
             | Self::Answer { .. }
             | Self::Reconciled { .. }
@@ -500,6 +511,7 @@ pub fn decide(
         Input::Advance => advance::advance(held, plan, now),
         Input::Prepared { step, result } => answer::prepared(held, plan, &step, result, now),
         Input::Answer { step, answer } => answer::answered(held, plan, &step, answer, now),
+        Input::Resolved { step, values } => answer::resolved(held, plan, step, values),
         Input::Worked { step, cost, output } => {
             answer::worked(held, plan, &step, cost, output, now)
         }

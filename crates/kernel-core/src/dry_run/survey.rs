@@ -146,7 +146,8 @@ impl Survey {
             }
             Fact::StepFailed { step, .. } | Fact::DeadlineSet { step, .. } => self.expect(step),
             Fact::Charged(charge) => Err(no_dry_run(&charge.step)),
-            Fact::CallMarked { step, .. }
+            Fact::ValuesResolved { step, .. }
+            | Fact::CallMarked { step, .. }
             | Fact::OutcomeUnknown { step, .. }
             | Fact::NothingHappened { step, .. }
             | Fact::OutputRefused { step, .. }

@@ -55,6 +55,7 @@ fn stop_of(fact: &Fact) -> Option<Foreseen> {
         Fact::InputsComputed { .. }
         | Fact::BranchTaken { .. }
         | Fact::Charged(_)
+        | Fact::ValuesResolved { .. }
         | Fact::StepPlanned { .. }
         | Fact::CallMarked { .. }
         | Fact::OutcomeUnknown { .. }

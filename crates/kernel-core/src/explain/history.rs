@@ -98,9 +98,9 @@ impl<'j> History<'j> {
                 self.settle(step, at, Some(EffectState::Succeeded));
             }
             Fact::StepFailed { step, error, effect, by, caught } => {
-                let known = self.step(step, at).effect;
-                self.settle(step, at, effect.or(known));
+                self.is_touched_since = true;
                 let recorded = self.step(step, at);
+                recorded.effect = effect.or(recorded.effect);
                 (recorded.failed, recorded.failed_by) = (Some(error), Some(*by));
                 if *caught {
                     recorded.caught = Some(error);
@@ -108,6 +108,7 @@ impl<'j> History<'j> {
                 }
             }
             Fact::Charged(StepCharge { step, .. })
+            | Fact::ValuesResolved { step, .. }
             | Fact::DeadlineSet { step, .. }
             | Fact::ReconcileAsked { step } => {
                 self.step(step, at);
@@ -117,22 +118,17 @@ impl<'j> History<'j> {
                 self.step(step, at);
                 self.moved_on(at);
             }
-            Fact::CancelRequested(_) => {}
             Fact::AttentionCalled { .. } => self.is_touched_since = true,
-            Fact::Retried => {
-                self.is_touched_since = true;
-                for recorded in self.steps.values_mut() {
-                    recorded.failed = recorded.caught;
-                }
-            }
+            Fact::Retried => self.retried(),
             Fact::Ended { end, .. } => {
                 if let End::Succeeded { step: Some(step), .. } = end {
                     self.step(step, at);
                     self.succeeded_at = Some(step);
                 }
             }
-            // These are never in a journal.
-            Fact::Claimed { .. }
+            // A request moves nothing, and the others are never in a journal.
+            Fact::CancelRequested(_)
+            | Fact::Claimed { .. }
             | Fact::TakenOver { .. }
             | Fact::FenceRaised
             | Fact::Released { .. }
@@ -178,6 +174,7 @@ impl<'j> History<'j> {
                 return;
             }
             Fact::Charged(_)
+            | Fact::ValuesResolved { .. }
             | Fact::CallMarked { .. }
             | Fact::OutcomeUnknown { .. }
             | Fact::NothingHappened { .. }
@@ -210,6 +207,14 @@ impl<'j> History<'j> {
     fn settle(&mut self, step: &'j StepKey, at: Timestamp, effect: Option<EffectState>) {
         self.step(step, at).effect = effect;
         self.is_touched_since = true;
+    }
+
+    /// What failed is tried again, unless its failure was its outcome.
+    fn retried(&mut self) {
+        self.is_touched_since = true;
+        for recorded in self.steps.values_mut() {
+            recorded.failed = recorded.caught;
+        }
     }
 
     /// An outcome: the run comes to its next step.

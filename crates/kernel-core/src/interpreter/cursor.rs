@@ -7,7 +7,7 @@ use super::env::Env;
 use super::position::{Branch, Frame, Inside, key_of, list_at};
 use crate::expr::{EvalError, Names, Template};
 use crate::plan::{CAUGHT_ERROR, Plan, Step, StepKind};
-use crate::{Code, Fact, Failure, Invocation, Run, StepCharge, StepKey, Taken};
+use crate::{Code, Fact, Failure, Invocation, Run, StepCharge, StepKey, StepValues, Taken};
 
 /// The journal and the plan do not fit: malformed, incomplete, or of another plan. Never guessed around.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -47,6 +47,8 @@ pub struct Cursor {
     started: bool,
     result: Value,
     failure: Option<Failure>,
+    /// Of the step at which the run stands; until its outcome.
+    values: StepValues,
 }
 
 impl Cursor {
@@ -59,6 +61,7 @@ impl Cursor {
             started: false,
             result: Value::Null,
             failure: None,
+            values: StepValues::default(),
         }
     }
 
@@ -81,6 +84,12 @@ impl Cursor {
     #[must_use]
     pub fn invocation(&self) -> &Invocation {
         &self.env.invocation
+    }
+
+    /// What the application's resolver gave to the step at which the run stands, as far as it is recorded.
+    #[must_use]
+    pub const fn values(&self) -> &StepValues {
+        &self.values
     }
 
     /// What expressions of the next step can see.
@@ -152,6 +161,11 @@ impl Cursor {
                 self.complete(plan, output.clone())
             }
             Fact::StepFailed { step, error, caught: true, .. } => self.catch(plan, step, error),
+            Fact::ValuesResolved { step, values } => {
+                self.expect(step)?;
+                self.values.keep_all(values);
+                Ok(())
+            }
             Fact::Charged(StepCharge { step, .. })
             | Fact::CallMarked { step, .. }
             | Fact::OutcomeUnknown { step, .. }
@@ -244,6 +258,7 @@ impl Cursor {
         if let Some(frame) = self.frames.last_mut() {
             frame.inside = Some(Inside::Branch(Branch::Catch));
         }
+        self.values = StepValues::default();
         let mark = self.env.mark();
         let seen = json!({ "code": error.code.as_str(), "message": error.message });
         self.env.bind(CAUGHT_ERROR, seen);
@@ -265,6 +280,7 @@ impl Cursor {
 
     /// The step at which the run stands has a value: binds it and moves on, out of every list that is over.
     fn complete(&mut self, plan: &Plan, output: Value) -> Result<(), RestoreInvalid> {
+        self.values = StepValues::default();
         let mut output = output;
         loop {
             let node = self.node(plan)?;

@@ -63,6 +63,7 @@ pub(super) fn check(run: &Run, journal: &[JournalEntry], now: Timestamp) -> Resu
     ended_explained(run)?;
     fold_gives_row(run, journal)?;
     outcomes_once(journal)?;
+    values_once(journal)?;
     Ok(())
 }
 
@@ -148,6 +149,20 @@ fn outcomes_once(journal: &[JournalEntry]) -> Result<(), Violation> {
             && !seen.insert(step)
         {
             return Err(Violation(format!("two outcomes of `{step}`")));
+        }
+    }
+    Ok(())
+}
+
+/// What was resolved for a step is recorded once per reference: no later attempt sees another value.
+fn values_once(journal: &[JournalEntry]) -> Result<(), Violation> {
+    let mut seen = BTreeSet::new();
+    for fact in journal.iter().flat_map(|entry| &entry.facts) {
+        let Fact::ValuesResolved { step, values } = fact else { continue };
+        for (reference, _) in values.iter() {
+            if !seen.insert((step, reference)) {
+                return Err(Violation(format!("`{reference}` of `{step}` was recorded twice")));
+            }
         }
     }
     Ok(())

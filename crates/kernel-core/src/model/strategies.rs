@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::work::cost;
+use super::work::{cost, values};
 use super::world::{Op, Span, Verb};
 use crate::expr::{Expr, Template};
 use crate::plan::{
@@ -246,6 +246,7 @@ pub fn any_input() -> impl Strategy<Value = Input> {
     prop_oneof![
         Just(Input::Advance),
         (any_key(), prepared).prop_map(|(step, result)| Input::Prepared { step, result }),
+        any_key().prop_map(|step| Input::Resolved { step, values: values(7) }),
         any_key().prop_map(|step| Input::Worked { step, cost: cost(), output: json!(1) }),
         (any_key(), any_answer()).prop_map(|(step, answer)| Input::Answer { step, answer }),
         (any_key(), reconciled).prop_map(|(step, answer)| Input::Reconciled { step, answer }),
@@ -273,6 +274,7 @@ pub fn any_fact() -> impl Strategy<Value = Fact> {
     prop_oneof![
         Just(Fact::InputsComputed { inputs: json!({}) }),
         any_key().prop_map(|step| Fact::BranchTaken { step, taken: Taken::Then }),
+        any_key().prop_map(|step| Fact::ValuesResolved { step, values: values(7) }),
         any_key().prop_map(|step| Fact::Charged(StepCharge { step, amounts: cost() })),
         any_key().prop_map(move |step| Fact::CallMarked {
             step,

@@ -7,8 +7,8 @@ use super::world::{Checked, LEASE, Refused, Verb, Worker, World};
 use crate::{
     Amounts, Answer, Call, Code, Command, Commit, Decision, Dependency, Durability, EffectClass,
     EffectKey, Exceeded, Failure, Fenced, Held, Input, Micros, Next, Phase, Prepared,
-    RUN_MAX_CONSECUTIVE_FAILURES, Receipt, ReconcileAnswer, Rejection, RowInput, Todo, Verdict,
-    decide,
+    RUN_MAX_CONSECUTIVE_FAILURES, Receipt, ReconcileAnswer, Rejection, RowInput, StepValues, Todo,
+    Verdict, decide,
 };
 
 impl World {
@@ -189,6 +189,10 @@ impl World {
         Ok(match command {
             Command::Prepare(call) => {
                 let result = match choice % 16 {
+                    3 if worker.held.cursor.values().is_empty() => {
+                        let step = call.step.clone();
+                        return Ok(Some(Input::Resolved { step, values: values(choice) }));
+                    }
                     0 => Prepared::Stopped(failed(Code::FORBIDDEN, false)),
                     1 => Prepared::Stopped(failed("BUSY".into(), true)),
                     2 => Prepared::Stopped(Answer::Waiting { on: waits(choice) }),
@@ -351,6 +355,13 @@ impl World {
 /// What each step with an effect costs.
 pub(super) fn cost() -> Amounts {
     amounts([("effects", 1.0), ("eur", 0.1)])
+}
+
+/// What a resolver says of one reference; another value each time.
+pub(super) fn values(choice: u8) -> StepValues {
+    let mut values = StepValues::default();
+    values.keep("price", serde_json::Value::from(choice));
+    values
 }
 
 /// Seldom too little, and nothing said of `eur`.

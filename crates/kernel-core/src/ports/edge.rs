@@ -51,7 +51,8 @@ pub trait Trace: Send + Sync {
     fn run_finished(&self, run: RunId, state: RunState);
 }
 
-/// Resolves references of one run: one resolver per claim.
+/// Resolves references of one run: one resolver per claim. What it gives is journaled as it is, so that every attempt
+/// of a step sends the same: answer with references to secrets rather than with secrets.
 #[async_trait]
 pub trait ValueResolver: Send + Sync {
     /// `None` is missing.

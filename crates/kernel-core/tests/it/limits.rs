@@ -98,7 +98,7 @@ fn an_action_that_may_be_called_once_is_asked_about_all_the_same() {
 fn a_journal_without_room_for_another_step_ends_the_run() {
     let mut drive = Drive::begun(plan(vec![action(EffectClass::Pure), action(EffectClass::Pure)]));
     drive.succeed(json!(1));
-    drive.held.run.journal_bytes = JOURNAL_MAX_BYTES - 2 * 1024 * 1024;
+    drive.held.run.journal_bytes = JOURNAL_MAX_BYTES - 3 * 1024 * 1024;
     let full = drive.clone();
     drive.advance();
     assert!(drive.command.is_some());

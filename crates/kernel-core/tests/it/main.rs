@@ -18,4 +18,5 @@ mod drive;
 mod limits;
 mod properties;
 mod sealed;
+mod values;
 mod waits;

@@ -73,7 +73,7 @@ fn scripts_reach_every_corner() {
     }
     let often: Vec<_> =
         seen.iter().filter(|(_, times)| **times >= 10).map(|(kind, _)| kind).collect();
-    assert_eq!(often.len(), 16 + RunState::ALL.len(), "{seen:#?}");
+    assert_eq!(often.len(), 17 + RunState::ALL.len(), "{seen:#?}");
 }
 
 proptest! {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use surefoot_kernel_core::{
     App, Bill, BudgetLine, EffectClass, EffectKey, EffectState, EventId, EventRow, Invocation,
     Mode, Phase, Run, RunDetail, RunId, RunRow, RunState, Scope, Shown, ShownError, StepKey,
-    StepState, WorkflowKey,
+    StepState, TraceContext, WorkflowKey,
 };
 
 use super::At;
@@ -103,6 +103,9 @@ pub struct ShowView {
     pub result_message: Option<String>,
     /// What started it.
     pub event: Option<EventSummary>,
+    /// Where the event that started its tree belongs in a trace, as W3C headers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceContext>,
     /// Per dimension of its effect budget: used and limit, counted over its whole tree of runs.
     pub budget: Vec<BudgetLine>,
     /// The steps that it has come to, in order.

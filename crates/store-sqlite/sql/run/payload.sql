@@ -1,6 +1,6 @@
 -- run/payload
 -- A child has its data only: the rest is its root's.
-SELECT own.data, shared.context, shared.actor
+SELECT own.data, shared.context, shared.actor, shared.trace
 FROM run JOIN run_payload AS own ON own.run = run.no
 LEFT JOIN run AS root ON root.id = run.root
 LEFT JOIN run_payload AS shared ON shared.run = root.no

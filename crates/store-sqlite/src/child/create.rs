@@ -97,7 +97,7 @@ async fn create(
             .iter()
             .map(|(run, child)| {
                 let data = child.inputs.as_str();
-                (run, StartedWith { data, context: None, authorization: None })
+                (run, StartedWith { data, context: None, authorization: None, trace: None })
             })
             .collect();
         insert_all(conn, &rows).await?;

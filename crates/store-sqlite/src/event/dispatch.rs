@@ -140,6 +140,7 @@ pub(crate) async fn create_runs(
 ) -> Result<Vec<RunId>, Fault> {
     let row = sqlx::query(sql::EVENT_TO_DISPATCH).bind(event).fetch_one(&mut *conn).await?;
     let authorization = read_json(&row, "authorization")?;
+    let trace = read_json(&row, "trace")?;
     let recorded = Recorded {
         event: read_event_id(&row)?,
         app: row.try_get("app")?,
@@ -148,6 +149,7 @@ pub(crate) async fn create_runs(
         data: row.try_get("data")?,
         context: row.try_get("context")?,
         authorization: authorization.as_ref(),
+        trace: trace.as_ref(),
     };
     let deliveries = sqlx::query(sql::EVENT_DELIVERIES).bind(event).fetch_all(&mut *conn).await?;
     let mut runs = Vec::with_capacity(deliveries.len());

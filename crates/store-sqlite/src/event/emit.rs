@@ -7,7 +7,8 @@ use sqlx::{Row, SqliteConnection};
 use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::{
     Commit, Dispatch, Eager, Emission, Emit, EmitError, EventId, Lease, Mode, Origin, RowInput,
-    Run, RunId, START_EVENT, StoreError, Timestamp, VersionId, WorkflowKey, decide_row,
+    Run, RunId, START_EVENT, StoreError, Timestamp, TraceContext, VersionId, WorkflowKey,
+    decide_row,
 };
 
 use super::dispatch::create_runs;
@@ -61,6 +62,7 @@ pub(crate) struct Recorded<'a> {
     pub(crate) data: &'a str,
     pub(crate) context: &'a str,
     pub(crate) authorization: Option<&'a Value>,
+    pub(crate) trace: Option<&'a TraceContext>,
 }
 
 /// The caller holds a write transaction.
@@ -119,6 +121,7 @@ async fn record(
         .bind(event.data.text())
         .bind(event.context.text())
         .bind(json_opt(event.authorization.as_ref())?)
+        .bind(json_opt(event.trace.as_ref())?)
         .execute(&mut *conn)
         .await?;
     let mut emission = Emission::of(emit.id);
@@ -132,6 +135,7 @@ async fn record(
             data: event.data.text(),
             context: event.context.text(),
             authorization: event.authorization.as_ref(),
+            trace: event.trace.as_ref(),
         };
         emission.started = start(conn, recorded, &matches, emit.eager.as_ref(), now).await?;
         emission.runs = runs;
@@ -259,7 +263,8 @@ pub(crate) async fn insert_run(
 ) -> Result<(), Fault> {
     // The emitter's word wins, even if no actor can be read from it.
     let authorization = recorded.authorization.or(matched.authorization.as_ref());
-    let with = StartedWith { data: recorded.data, context: Some(recorded.context), authorization };
+    let (data, trace) = (recorded.data, recorded.trace);
+    let with = StartedWith { data, context: Some(recorded.context), authorization, trace };
     insert(conn, run, with).await
 }
 
@@ -307,7 +312,10 @@ pub(crate) fn sixteen(row: &SqliteRow, column: &str) -> Result<[u8; 16], Fault> 
 }
 
 /// JSON of a column outside of runs.
-pub(crate) fn read_json(row: &SqliteRow, column: &str) -> Result<Option<Value>, Fault> {
+pub(crate) fn read_json<T: serde::de::DeserializeOwned>(
+    row: &SqliteRow,
+    column: &str,
+) -> Result<Option<T>, Fault> {
     let text: Option<&str> = row.try_get(column)?;
     text.map(|text| from_stored(text).map_err(|_| unreadable())).transpose()
 }

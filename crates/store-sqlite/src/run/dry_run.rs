@@ -36,6 +36,7 @@ async fn create(conn: &mut SqliteConnection, create: &CreateDryRun, cx: Cx) -> R
         data: event.data.text(),
         context: Some(event.context.text()),
         authorization: event.authorization.as_ref(),
+        trace: event.trace.as_ref(),
     };
     insert(conn, &run, with).await?;
     Ok(run)

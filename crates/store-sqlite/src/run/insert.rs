@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 use sqlx::{Row, SqliteConnection};
 
-use surefoot_kernel_core::{Run, actor_of};
+use surefoot_kernel_core::{Run, TraceContext, actor_of};
 
 use super::row::json_opt;
 use super::write::bind_state;
@@ -20,6 +20,7 @@ pub(crate) struct StartedWith<'a> {
     pub(crate) data: &'a str,
     pub(crate) context: Option<&'a str>,
     pub(crate) authorization: Option<&'a Value>,
+    pub(crate) trace: Option<&'a TraceContext>,
 }
 
 pub(crate) async fn insert(
@@ -72,7 +73,8 @@ pub(crate) async fn insert_all(
                 .bind(with.data)
                 .bind(with.context)
                 .bind(json_opt(with.authorization)?)
-                .bind(json_opt(actor.as_ref())?);
+                .bind(json_opt(actor.as_ref())?)
+                .bind(json_opt(with.trace)?);
         }
         query.execute(&mut *conn).await?;
         for (run, _) in piece {

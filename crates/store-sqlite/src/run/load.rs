@@ -101,10 +101,13 @@ pub(crate) async fn invocation(
             read.map_err(|error| corrupt(format!("its {column}: {error}")))
         }
     };
+    let trace: Option<&str> = row.try_get("trace")?;
+    let trace = trace.map(from_stored).transpose();
     Ok(Invocation {
         trigger: value(row.try_get("data")?, "data")?.unwrap_or_default(),
         inputs: serde_json::Value::Null,
         context: value(row.try_get("context")?, "context")?.unwrap_or_default(),
         actor: value(row.try_get("actor")?, "actor")?,
+        trace: trace.map_err(|error| corrupt(format!("its trace context: {error}")))?,
     })
 }

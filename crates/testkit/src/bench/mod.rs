@@ -76,6 +76,7 @@ fn outcome_of(fact: &Fact) -> Option<&StepKey> {
         Fact::InputsComputed { .. }
         | Fact::BranchTaken { .. }
         | Fact::Charged(_)
+        | Fact::ValuesResolved { .. }
         | Fact::StepPlanned { .. }
         | Fact::CallMarked { .. }
         | Fact::NothingHappened { .. }

@@ -105,8 +105,11 @@ impl State {
         let Some(root) = root.filter(|_| entry.run.origin.parent.is_some()) else {
             return (**own).clone();
         };
-        let (context, actor) = (root.invocation.context.clone(), root.invocation.actor.clone());
-        Invocation { trigger: own.trigger.clone(), inputs: Value::Null, context, actor }
+        Invocation {
+            trigger: own.trigger.clone(),
+            inputs: Value::Null,
+            ..(*root.invocation).clone()
+        }
     }
 
     /// What a write of a run means to its group, to its siblings, to its parent and to its own children.

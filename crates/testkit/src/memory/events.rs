@@ -40,6 +40,7 @@ impl State {
             context: Arc::new(event.context.clone()),
             payload_hash: event.payload_hash(),
             authorization: event.authorization.clone(),
+            trace: event.trace.clone(),
             dedupe_key: event.dedupe_key.clone(),
             target: event.target.clone(),
             occurred_at: event.occurred_at.unwrap_or(now),
@@ -282,6 +283,7 @@ fn new_run(
         inputs: serde_json::Value::Null,
         context: entry.context.value().clone(),
         actor: actor_of(authorization),
+        trace: entry.trace.clone(),
     };
     RunEntry {
         run: Run::new(id, origin),

@@ -54,6 +54,7 @@ impl State {
             entry.data = nothing.clone();
             entry.context = nothing.clone();
             entry.authorization = None;
+            entry.trace = None;
             entry.deliveries.clear();
             entry.is_expired = true;
         }

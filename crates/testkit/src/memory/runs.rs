@@ -53,6 +53,7 @@ impl State {
             trigger: event.data.value().clone(),
             context: event.context.value().clone(),
             actor: actor_of(event.authorization.as_ref()),
+            trace: event.trace.clone(),
             ..Invocation::default()
         };
         let version = self.versions.get(&create.version);

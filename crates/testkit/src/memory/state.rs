@@ -9,8 +9,8 @@ use surefoot_kernel_core::plan::SchedulePlan;
 use surefoot_kernel_core::{
     Activation, App, AuditRow, Budget, ChildGroup, Commit, Committed, Delete, Dependency, EventId,
     EventStatus, Invocation, Phase, Place, Receipt, Rejection, RowInput, Run, RunId, Scope,
-    SessionId, SessionReport, StepKey, StoreError, StoredVersion, Timestamp, VersionId, Wait, Wake,
-    WorkflowKey, apply, decide_row,
+    SessionId, SessionReport, StepKey, StoreError, StoredVersion, Timestamp, TraceContext,
+    VersionId, Wait, Wake, WorkflowKey, apply, decide_row,
 };
 
 /// Children to which a cancel is carried on at once; recovery does the rest.
@@ -83,6 +83,7 @@ pub(super) struct EventEntry {
     pub(super) context: Arc<Payload>,
     pub(super) payload_hash: String,
     pub(super) authorization: Option<Value>,
+    pub(super) trace: Option<TraceContext>,
     pub(super) dedupe_key: Option<String>,
     pub(super) target: Option<WorkflowKey>,
     pub(super) occurred_at: Timestamp,

@@ -5,14 +5,17 @@
 use serde_json::{Value, json};
 use surefoot_kernel_core::payload::{PAYLOAD_MAX_DEPTH, Payload, STORED_TEXT_MAX_BYTES};
 use surefoot_kernel_core::{
-    Answer, Audit, Code, Dependency, Event, EventStore as _, Failure, OUTPUT_MAX_BYTES,
-    OperatorStore as _, Phase, RowInput, RunId, RunState, RunStore as _, SIGNAL_MAX_DATA_BYTES,
-    Signal, Wake,
+    Answer, Audit, Child, ChildStore as _, Children, Code, CreateChildren, Dependency, Event,
+    EventStore as _, Failure, OUTPUT_MAX_BYTES, OperatorStore as _, Phase, RowInput, RunId,
+    RunState, RunStore as _, SIGNAL_MAX_DATA_BYTES, Signal, TraceContext, Wake,
 };
 
 use super::StoreFactory;
 use super::world::{World, app, failed, step, succeeded, unknown};
 use crate::plans::{ambiguous, idempotent, plan, pure, triggered};
+
+/// Of the W3C recommendation.
+const TRACEPARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
 /// JSON texts that stores, drivers and readers have spoilt somewhere.
 const TEXTS: &[&str] = &[
@@ -87,6 +90,37 @@ pub async fn an_events_payload_comes_back_as_it_was<F: StoreFactory>(world: &Wor
             assert!(same(&invocation.trigger, &value), "{value} became {}", invocation.trigger);
             assert!(same(&invocation.context, &value), "{value} became {}", invocation.context);
         }
+    }
+}
+
+/// Trace context is kept byte for byte: by runs of every kind of dispatch, by their children, and by dry runs.
+pub async fn trace_context_comes_back_as_it_was<F: StoreFactory>(world: &World<F>) {
+    let trace = TraceContext::new(TRACEPARENT).unwrap();
+    let trace = trace.with_state("congo=a\"\\ b ,\trojo@x=~!").unwrap();
+    world.publish("flow", triggered(plan(vec![idempotent("a")]), "low", "low")).await;
+    world.publish("part", plan(vec![pure("a")])).await;
+    for (deferred, given) in [(false, Some(&trace)), (true, Some(&trace)), (false, None)] {
+        let event = Event::new("low", "bolt");
+        let event = given.map_or(event.clone(), |trace| event.trace_context(trace.clone()));
+        world.emit(if deferred { event.deferred() } else { event }).await;
+        if deferred {
+            world.store.event_dispatch(&app(), 10).await.unwrap();
+        }
+        let request = world.claim_request(1).await;
+        let run = world.store.run_claim(request).await.unwrap().remove(0);
+        let read = world.stored(run.id).await.invocation.unwrap().trace;
+        assert_eq!(read.as_ref(), given, "{deferred}");
+        let children = Children::check([Child::new("part", "bolt").key("one")]).unwrap();
+        let create =
+            CreateChildren { before: run.stamp(), step: step("steps.0"), children, parallel: None };
+        world.store.children_create(create).await.unwrap();
+        let child = RunId::of_child(&run, &step("steps.0"), "one");
+        let read = world.stored(child).await.invocation.unwrap().trace;
+        assert_eq!(read.as_ref(), given, "{deferred}");
+        let other = crate::Drive::load(&world.other, child).await.unwrap();
+        assert_eq!(other.held().cursor.invocation().trace.as_ref(), given);
+        // Not in the way of the next claim.
+        world.cancel(child).await;
     }
 }
 

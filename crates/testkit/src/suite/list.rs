@@ -273,6 +273,7 @@ macro_rules! store_suite {
                     many_writers_at_once_surface_no_error
                 }
                 fidelity {
+                    trace_context_comes_back_as_it_was
                     an_events_payload_comes_back_as_it_was
                     an_output_and_a_result_come_back_as_they_were
                     a_signals_data_come_back_as_they_were

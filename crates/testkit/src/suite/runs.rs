@@ -8,7 +8,8 @@ use serde_json::json;
 use surefoot_kernel_core::{
     Answer, App, ClaimRequest, Code, Command, CreateDryRun, Dependency, Emit, Event,
     EventStore as _, Lease, LoadRequest, Mode, Phase, PlanStore as _, Publish, RowInput, Run,
-    RunId, RunState, RunStore as _, TakeOverRequest, Todo, apply, decide_row, release_backoff,
+    RunId, RunState, RunStore as _, TakeOverRequest, Todo, TraceContext, apply, decide_row,
+    release_backoff,
 };
 
 use super::world::{LEASE, World, failed, step, succeeded, unknown};
@@ -417,6 +418,8 @@ pub async fn a_dry_run_is_created_once_and_claimed_in_its_mode_only<F: StoreFact
     let draft = Publish { activate: false, ..world.publication("flow", plan(vec![pure("a")])) };
     let version = world.store.version_publish(draft).await.unwrap().version;
     let stored = world.store.version_load(version).await.unwrap().unwrap();
+    let traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00";
+    let trace = TraceContext::new(traceparent).unwrap();
     let create = CreateDryRun {
         id: RunId::from_bytes([5; 16]),
         app: stored.app.clone(),
@@ -425,13 +428,14 @@ pub async fn a_dry_run_is_created_once_and_claimed_in_its_mode_only<F: StoreFact
         version,
         footprint: stored.footprint.hash(),
         trigger: None,
-        event: Event::start("flow", json!({ "n": 1 })).check().unwrap(),
+        event: Event::start("flow", json!({ "n": 1 })).trace_context(trace).check().unwrap(),
     };
     let run = world.store.dry_run_create(create.clone()).await.unwrap();
     assert_eq!(world.other.dry_run_create(create).await.unwrap(), run);
     assert_eq!((run.origin.mode, run.origin.event, run.origin.root), (Mode::DryRun, None, run.id));
     let invocation = world.stored(run.id).await.invocation.unwrap();
     assert_eq!(invocation.trigger, json!({ "n": 1 }));
+    assert_eq!(invocation.trace.unwrap().traceparent(), traceparent);
     assert!(world.claim().await.is_empty(), "an execute worker took it");
     let request = ClaimRequest { mode: Mode::DryRun, ..world.claim_request(10).await };
     let claimed = world.store.run_claim(request).await.unwrap();

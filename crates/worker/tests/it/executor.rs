@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use surefoot_kernel_core::{
-    Code, Dependency, Fact, FenceError, Micros, RunId, RunState, Source, StepKey, Trace,
-    ValueResolver,
+    Code, Dependency, Event, Fact, FenceError, Micros, RunId, RunState, Source, StepKey, Trace,
+    TraceContext, ValueResolver,
 };
 use surefoot_language::{Access, Stop};
 use surefoot_worker::{NotYet, Tick};
@@ -309,4 +309,21 @@ async fn a_heavy_computation_leaves_the_runtime_alone() {
     gate.1.notify_all();
     driving.await.unwrap().unwrap();
     assert_eq!(world.outputs(run).await, [n(1), n(2)]);
+}
+
+/// Trace context of the event is there for each step, of every attempt.
+#[tokio::test(start_paused = true)]
+async fn a_step_knows_the_trace_context_of_its_event() {
+    let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let world = World::new(Actions::default().mail(|cx, _| async move {
+        let trace = cx.trace_context().unwrap();
+        Ok(json!([trace.traceparent(), trace.tracestate()]))
+    }));
+    world.publish("work", vec![act("mail", n(1))]).await;
+    let trace = TraceContext::new(parent).unwrap().with_state("congo=1").unwrap();
+    let event = Event::start("work", json!({})).trace_context(trace);
+    let emission = world.kernel.scope(crate::world::SCOPE).emit(event).await.unwrap();
+    let run = emission.runs[0];
+    assert_eq!(world.settle(&world.worker(), run).await, RunState::Succeeded);
+    assert_eq!(world.outputs(run).await, [json!([parent, "congo=1"])]);
 }

@@ -30,4 +30,5 @@ mod retention;
 mod schedules;
 mod transactions;
 mod twice;
+mod values;
 mod waits;

@@ -88,6 +88,7 @@ fn weight_of(fact: &Fact) -> usize {
     let payload = match fact {
         Fact::InputsComputed { inputs } => weight(inputs),
         Fact::StepCompleted { output, .. } => weight(output),
+        Fact::ValuesResolved { values, .. } => values.iter().map(|(_, value)| weight(value)).sum(),
         Fact::BranchTaken { taken: Taken::Items(items), .. } => items.iter().map(weight).sum(),
         Fact::BranchTaken { .. }
         | Fact::Charged(_)

@@ -17,6 +17,7 @@ use super::book::Book;
 use super::context::Heeds;
 use super::hooks::{Droppable, Heard};
 use super::output::judged;
+use super::values::Resolving;
 use super::{Driver, Left, defect};
 use crate::engine::hold::HookGuard;
 use crate::engine::pace::part;
@@ -63,7 +64,8 @@ impl<S: TxStore> Driver<S> {
             return Ok(Said::Answer(config_invalid(&findings)));
         }
         let guard = self.hold.begin_hook(true);
-        let cx = self.context(book, call, &guard, Heeds::Cancel, call.timeout);
+        let nothing = Resolving::gather(book);
+        let cx = self.context(book, call, &guard, Heeds::Cancel, call.timeout, nothing);
         self.tell_start(call);
         let heard = if pure.is_heavy() {
             self.call_heavy(book, pure, call, cx, &guard).await?
@@ -114,11 +116,12 @@ impl<S: TxStore> Driver<S> {
     ) -> Result<Said, Left> {
         self.still_ours()?;
         let guard = self.hold.begin_hook(true);
-        let cx = self.context(book, call, &guard, Heeds::Cancel, call.timeout);
+        let (resolving, asks) = Resolving::at_once(book);
+        let cx = self.context(book, call, &guard, Heeds::Cancel, call.timeout, resolving);
         let fence = self.fence();
         self.tell_start(call);
         let hook = async { object.run(&cx, fence, &call.config).await };
-        let heard = self.listen(&guard, call.timeout, Droppable::Yes, hook).await?;
+        let heard = self.listen_resolving(book, (call, &guard), asks, hook).await?;
         Ok(self.said(book, action, call, heard))
     }
 
@@ -155,11 +158,12 @@ impl<S: TxStore> Driver<S> {
             return Ok(Said::Answer(Answer::NotCalled));
         }
         let guard = self.hold.begin_hook(true);
-        let cx = self.context(book, call, &guard, Heeds::Cancel, call.timeout);
+        let (resolving, asks) = Resolving::at_once(book);
+        let cx = self.context(book, call, &guard, Heeds::Cancel, call.timeout, resolving);
         let fence = self.fence();
         self.tell_start(call);
         let hook = async { object.run(&cx, fence, &call.config).await };
-        let heard = self.listen(&guard, call.timeout, Droppable::Yes, hook).await?;
+        let heard = self.listen_resolving(book, (call, &guard), asks, hook).await?;
         let unknown = |message: String| Said::Answer(Answer::Unknown { message, evidence: None });
         let said = match heard {
             Heard::Back { value, .. } => self.ambiguous_said(book, action, value),

@@ -137,6 +137,7 @@ impl<S: TxStore> Driver<S> {
             Fact::InputsComputed { .. }
             | Fact::BranchTaken { .. }
             | Fact::Charged(_)
+            | Fact::ValuesResolved { .. }
             | Fact::StepPlanned { .. }
             | Fact::CallMarked { .. }
             | Fact::OutcomeUnknown { .. }

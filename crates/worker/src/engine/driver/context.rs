@@ -1,19 +1,20 @@
 //! What hooks are given.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 use surefoot_kernel_core::{
     BoxFuture, Call, ChildStore, Children, ChildrenCreated, ChildrenError, ChildrenPage,
-    FenceError, Micros, Stamp, StepKey, StoreError, TxStore, ValueResolver, Wake,
+    FenceError, Micros, Stamp, StepKey, StoreError, TxStore, Wake,
 };
 use surefoot_language::{Action, Resumed, SharedFence, StepCx, StepData, StepPort, Stop};
 
 use super::book::Book;
 use super::children::{create_request, is_in_doubt, read_request};
+use super::values::{Resolving, Source};
 use super::{Driver, Left, defect};
-use crate::builder::{Claim, NotYet, Values};
+use crate::builder::Claim;
 use crate::engine::hold::{Hold, HookGuard, Pulse};
 use crate::engine::keeper::heartbeat;
 use crate::engine::pace::{minus, plus};
@@ -32,9 +33,7 @@ struct Port {
     hold: Arc<Hold>,
     heeds: Heeds,
     until: Option<Micros>,
-    values: Option<Values>,
-    claim: Claim,
-    resolver: Arc<OnceLock<Arc<dyn ValueResolver>>>,
+    source: Source,
     children: Arc<dyn ChildStore>,
     before: Stamp,
     step: StepKey,
@@ -52,14 +51,7 @@ impl StepPort for Port {
     }
 
     fn resolve<'a>(&'a self, reference: &'a str) -> BoxFuture<'a, Result<Option<Value>, Stop>> {
-        Box::pin(async move {
-            let Some(values) = &self.values else { return Ok(None) };
-            let resolver = self.resolver.get_or_init(|| values(&self.claim)).clone();
-            resolver.resolve(reference).await.map_err(|error| match error.downcast::<NotYet>() {
-                Ok(not_yet) => Stop::wait_for(not_yet.0),
-                Err(error) => Stop::from(error),
-            })
-        })
+        Box::pin(self.source.resolve(reference))
     }
 
     fn time_left(&self) -> Option<Duration> {
@@ -108,6 +100,7 @@ impl<S: TxStore> Driver<S> {
         guard: &HookGuard,
         heeds: Heeds,
         limit: Option<Micros>,
+        resolving: Arc<Resolving>,
     ) -> StepCx {
         let invocation = book.invocation();
         let origin = &book.held.run.origin;
@@ -122,9 +115,12 @@ impl<S: TxStore> Driver<S> {
             hold: self.hold.clone(),
             heeds,
             until: limit.map(|limit| plus(self.shift.now(), limit)),
-            values: self.engine.settings.values.clone(),
-            claim,
-            resolver: self.resolver.clone(),
+            source: Source {
+                values: self.engine.settings.values.clone(),
+                claim,
+                resolver: self.resolver.clone(),
+                resolving,
+            },
             children: Arc::new(self.engine.kernel.store().clone()),
             before: book.before,
             step: call.step.clone(),

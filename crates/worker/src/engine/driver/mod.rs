@@ -15,6 +15,7 @@ mod output;
 mod prepare;
 mod reconcile;
 mod transact;
+mod values;
 
 use std::sync::{Arc, OnceLock};
 
@@ -225,6 +226,7 @@ fn refused(input: Input, why: &str) -> Result<Input, Left> {
         Input::Advance
         | Input::Prepared { .. }
         | Input::Worked { .. }
+        | Input::Resolved { .. }
         | Input::Answer { .. }
         | Input::Reconciled { .. }
         | Input::Spawned { .. }

@@ -10,6 +10,7 @@ use super::answers::{Said, config_invalid, failed, of_error, panicked};
 use super::book::Book;
 use super::context::Heeds;
 use super::hooks::{Droppable, Heard};
+use super::values::Resolving;
 use super::{Driver, Left};
 use crate::builder::Gate;
 use crate::engine::hold::HookGuard;
@@ -27,11 +28,15 @@ impl<S: TxStore> Driver<S> {
         let action = self.action(book, &call)?;
         self.still_ours()?;
         let guard = self.hold.begin_hook(true);
-        let cx = self.context(book, &call, &guard, Heeds::Cancel, None);
+        let resolving = Resolving::gather(book);
+        let cx = self.context(book, &call, &guard, Heeds::Cancel, None, resolving.clone());
         let plan = book.plan.clone();
         let judged = (&action, plan.module.classifiers());
         let result = match self.check(judged, &call, &cx, &guard).await? {
-            Checked::Ready(cost) => Prepared::Ready { cost },
+            Checked::Ready(cost) => {
+                self.gathered(book, &call, &resolving).await?;
+                Prepared::Ready { cost }
+            }
             Checked::Stopped(Said::Answer(answer)) => Prepared::Stopped(answer),
             Checked::Stopped(Said::Halted(halt)) => match self.halted(book, halt).await? {
                 Some(answer) => Prepared::Stopped(answer),

@@ -9,6 +9,7 @@ use super::book::Book;
 use super::context::Heeds;
 use super::hooks::{Droppable, Heard};
 use super::output::judged;
+use super::values::Resolving;
 use super::{Driver, Left, defect};
 
 impl<S: TxStore> Driver<S> {
@@ -24,7 +25,9 @@ impl<S: TxStore> Driver<S> {
         self.still_ours()?;
         // A cancel request does not stop the question: the effect is explained first, then the run is canceled.
         let guard = self.hold.begin_hook(false);
-        let cx = self.context(book, &call, &guard, Heeds::LeaseOnly, call.timeout);
+        // A question sends no request: what is new in it is not recorded.
+        let resolving = Resolving::gather(book);
+        let cx = self.context(book, &call, &guard, Heeds::LeaseOnly, call.timeout, resolving);
         let fence = self.fence();
         let hook = async { object.reconcile(&cx, fence, &call.config).await };
         let heard = self.listen(&guard, call.timeout, Droppable::Yes, hook).await?;

@@ -1,5 +1,7 @@
 //! Prepares, runs and records a transactional step in one transaction of the store.
 
+use std::sync::Arc;
+
 use surefoot_kernel_core::{
     Amounts, Answer, BoxFuture, Call, Code, Commit, Exceeded, Fact, Input, Locked, StoreError,
     Timestamp, TxStore, TxWork, Work, apply, decide,
@@ -14,6 +16,7 @@ use super::commit::{Trouble, Written, trouble, with_causes};
 use super::context::Heeds;
 use super::hooks::{Droppable, Heard};
 use super::prepare::Checked;
+use super::values::Resolving;
 use super::{Driver, Left, defect};
 use crate::engine::hold::HookGuard;
 use crate::engine::pace::Pause;
@@ -77,11 +80,21 @@ impl<S: TxStore> Driver<S> {
     ) -> Result<After, Left> {
         self.still_ours()?;
         let guard = self.hold.begin_hook(true);
-        let cx = self.context(book, call, &guard, Heeds::Cancel, call.timeout);
+        let resolving = Resolving::gather(book);
+        let cx = self.context(book, call, &guard, Heeds::Cancel, call.timeout, resolving.clone());
         let before = book.before;
         let children = self.children_on(before, &call.step);
-        let mut work =
-            StepWork { driver: self, book, action, call, cx, children, guard, outcome: None };
+        let mut work = StepWork {
+            driver: self,
+            book,
+            action,
+            call,
+            cx,
+            resolving,
+            children,
+            guard,
+            outcome: None,
+        };
         let answer = self.engine.kernel.store().run_transact(before, &mut work).await;
         let (outcome, has_children) = (work.outcome.take(), work.children.any());
         drop(work);
@@ -167,6 +180,7 @@ struct StepWork<'d, S: TxStore> {
     action: &'d Action<S::Tx>,
     call: &'d Call,
     cx: StepCx,
+    resolving: Arc<Resolving>,
     children: StepChildren<S::Tx>,
     guard: HookGuard,
     outcome: Option<Outcome>,
@@ -235,11 +249,16 @@ impl<S: TxStore> StepWork<'_, S> {
 
     /// Only an output is decided on inside: everything else rolls the work back first.
     fn decide(&self, cost: Amounts, output: serde_json::Value, now: Timestamp) -> Outcome {
-        let input = Input::Worked { step: self.call.step.clone(), cost, output };
-        match decide(&self.book.held, &self.book.plan.plan, input, now) {
-            Ok(decision) => Outcome::Decided(decision.facts),
-            Err(rejection) => Outcome::Left(defect(rejection)),
+        let (step, values) = (self.call.step.clone(), self.resolving.gathered());
+        let resolved = Input::Resolved { step: step.clone(), values };
+        let mut facts = Vec::new();
+        for input in [resolved, Input::Worked { step, cost, output }] {
+            match decide(&self.book.held, &self.book.plan.plan, input, now) {
+                Ok(decision) => facts.extend(decision.facts),
+                Err(rejection) => return Outcome::Left(defect(rejection)),
+            }
         }
+        Outcome::Decided(facts)
     }
 
     /// The outcome, with everything that was pending.

@@ -45,9 +45,10 @@ impl Operator {
             let lacking: Vec<String> = lacking.collect();
             let is_covered = lacking.is_empty();
             let live = app.workers.iter().filter(|worker| worker.live).count();
+            let is_idle = app.events.pending == 0 && app.missing_modules.is_empty();
             checks.push(CheckView {
                 name: format!("workers of {}", app.app),
-                ok: live > 0,
+                ok: live > 0 || is_idle,
                 found: format!("{live} have reported within the last minute"),
                 help: (live == 0).then(|| "start one: nothing moves without".to_owned()),
             });

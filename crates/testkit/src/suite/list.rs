@@ -107,6 +107,7 @@ macro_rules! store_suite {
                     a_stored_version_is_made_live_on_request
                     an_unknown_revision_is_not_found
                     an_equal_schedule_stands_over_new_versions
+                    a_schedule_that_is_enabled_again_begins_anew
                     what_an_operator_disabled_stays_disabled
                     a_dropped_trigger_starts_nothing_more_and_ends_nothing
                     a_version_reads_back_as_it_was_published

@@ -376,6 +376,11 @@ async fn drop_workflows(
             return Ok(done);
         }
     }
+    // Of runs that were pruned before, too; a workflow's are known by its versions, which are still there.
+    let query = sqlx::query(sql::RETENTION_PLACE_AUDIT).bind(app).bind(scope).bind(workflow);
+    if query.bind(clamp(limit)).execute(&mut *conn).await?.rows_affected() > 0 {
+        return Ok(done);
+    }
     let versions = VERSIONS.min(clamp(limit));
     let query = sqlx::query(sql::RETENTION_PLACE_VERSIONS).bind(app).bind(scope).bind(workflow);
     if query.bind(versions).execute(&mut *conn).await?.rows_affected() > 0 {

@@ -5,10 +5,10 @@
 use serde_json::json;
 use surefoot_kernel_core::retention::Force;
 use surefoot_kernel_core::{
-    App, Delete, Deleted, Emit, EmitError, Event, EventFilter, EventStatus, EventStore as _,
-    LoadRequest, OperatorStore as _, Place, PlanStore as _, Publish, PublishError, Redrive,
-    RetentionError, RetentionStore as _, RunFilter, RunId, RunState, RunStore as _, Scope, Signal,
-    SignalError, WorkflowKey,
+    App, Audit, Delete, Deleted, Emit, EmitError, Event, EventFilter, EventStatus, EventStore as _,
+    LoadRequest, OperatorStore as _, Place, PlanStore as _, Prunable, Prune, Publish, PublishError,
+    Redrive, RetentionError, RetentionStore as _, RunFilter, RunId, RunState, RunStore as _, Scope,
+    Signal, SignalError, WorkflowKey,
 };
 
 use super::operator::in_attention;
@@ -265,7 +265,7 @@ pub async fn what_is_not_there_is_not_deleted<F: StoreFactory>(world: &World<F>)
 pub async fn audit_rows_stay_with_ids_only<F: StoreFactory>(world: &World<F>) {
     let mut drive = world.running(plan(vec![idempotent("a")])).await;
     let run = drive.run().id;
-    let audit = surefoot_kernel_core::Audit {
+    let audit = Audit {
         actor: "bob".to_owned(),
         verb: "cancel".to_owned(),
         reason: "late".to_owned(),
@@ -280,4 +280,38 @@ pub async fn audit_rows_stay_with_ids_only<F: StoreFactory>(world: &World<F>) {
     let rows = world.store.audit_list(&app(), 100).await.unwrap();
     let row = rows.iter().find(|row| row.verb == "cancel").unwrap();
     assert_eq!((row.run, row.actor.as_str(), row.details.as_str()), (Some(run), "bob", "{}"));
+}
+
+/// So do those of runs that were pruned before: of the whole scope, or of the workflow and no other.
+pub async fn audit_rows_of_pruned_runs_stay_with_ids_only<F: StoreFactory>(world: &World<F>) {
+    for workflow in ["flow", "other", "third"] {
+        world.publish(workflow, plan(vec![pure("a")])).await;
+        let run = world.start(workflow).await;
+        let audit = Audit {
+            actor: "bob".to_owned(),
+            verb: "cancel".to_owned(),
+            reason: workflow.to_owned(),
+            details: json!({ "output": { "card": "4711" } }).to_string(),
+        };
+        let commit = world.decided(run, super::world::cancel()).await.audited(audit);
+        world.store.run_commit(commit).await.unwrap();
+    }
+    world.pass_secs(60).await;
+    let what = Prunable::Runs { states: vec![RunState::Canceled] };
+    let before = world.store.store_now().await.unwrap();
+    let prune = Prune { app: app(), scope: None, what, before, limit: 100, audit: None };
+    assert_eq!(world.store.prune(prune).await.unwrap().deleted, 3);
+    let bared = async || {
+        let rows = world.store.audit_list(&app(), 100).await.unwrap();
+        let of_runs = rows.into_iter().filter(|row| row.verb == "cancel");
+        let bare = of_runs.filter(|row| row.run.is_some() && row.details == "{}");
+        let mut bare: Vec<String> = bare.map(|row| row.reason).collect();
+        bare.sort_unstable();
+        bare
+    };
+    assert!(bared().await.is_empty(), "pruning keeps the audit as it is");
+    delete_all(world, Some("other")).await;
+    assert_eq!(bared().await, ["other"]);
+    delete_all(world, None).await;
+    assert_eq!(bared().await, ["flow", "other", "third"]);
 }

@@ -144,6 +144,7 @@ macro_rules! store_suite {
                     shared_runs_hold_a_workflow_but_no_scope
                     what_is_not_there_is_not_deleted
                     audit_rows_stay_with_ids_only
+                    audit_rows_of_pruned_runs_stay_with_ids_only
                 }
                 signals {
                     a_signal_wakes_exactly_the_runs_that_wait_for_it

@@ -352,7 +352,7 @@ async fn drop_rest(
         }
     }
     if !roots(conn, sql::RETENTION_PLACE_LEFT, place).await?.is_empty() {
-        // A run that was made from a version meanwhile, not by an event: back to the beginning.
+        // Nothing new comes in, so none should be; versions never go before their runs: back to the beginning.
         advance(conn, mark, Phase::Cancel, mark.cursor).await?;
         return Ok(Deleted::default());
     }

@@ -5,10 +5,10 @@
 use serde_json::json;
 use surefoot_kernel_core::retention::Force;
 use surefoot_kernel_core::{
-    App, Audit, Delete, Deleted, Emit, EmitError, Event, EventFilter, EventStatus, EventStore as _,
-    LoadRequest, OperatorStore as _, Place, PlanStore as _, Prunable, Prune, Publish, PublishError,
-    Redrive, RetentionError, RetentionStore as _, RunFilter, RunId, RunState, RunStore as _, Scope,
-    Signal, SignalError, WorkflowKey,
+    App, Audit, CreateDryRun, Delete, Deleted, Emit, EmitError, Event, EventFilter, EventStatus,
+    EventStore as _, LoadRequest, OperatorStore as _, Place, PlanStore as _, Prunable, Prune,
+    Publish, PublishError, Redrive, RetentionError, RetentionStore as _, RunFilter, RunId,
+    RunState, RunStore as _, Scope, Signal, SignalError, WorkflowKey,
 };
 
 use super::operator::in_attention;
@@ -176,6 +176,37 @@ pub async fn nothing_new_comes_into_what_is_being_deleted<F: StoreFactory>(world
     assert!(go_on(world, None).await.done);
     world.publish("flow", listening()).await;
     assert_eq!(world.emit(Event::new(LOW, json!({}))).await.matched, 1);
+}
+
+/// No dry run is created where a deletion has begun; one that was created before is answered again.
+pub async fn no_dry_run_comes_into_what_is_being_deleted<F: StoreFactory>(world: &World<F>) {
+    for workflow in ["flow", "other"] {
+        let draft =
+            Publish { activate: false, ..world.publication(workflow, plan(vec![pure("a")])) };
+        let version = world.store.version_publish(draft).await.unwrap().version;
+        let asked = async |id: u8| {
+            let stored = world.store.version_load(version).await.unwrap().unwrap();
+            let create = CreateDryRun {
+                id: RunId::from_bytes([id; 16]),
+                app: stored.app,
+                scope: stored.scope,
+                workflow: stored.workflow,
+                version,
+                footprint: stored.footprint.hash(),
+                trigger: None,
+                event: Event::start(workflow, json!({})).check().unwrap(),
+            };
+            world.store.dry_run_create(create).await
+        };
+        let own = workflow.as_bytes()[0];
+        let first = asked(own).await.unwrap();
+        let whole = (workflow == "flow").then_some(workflow);
+        world.store.delete_begin(delete(whole, Force::No)).await.unwrap();
+        assert_eq!(asked(own).await.unwrap().id, first.id, "its first answer was lost");
+        let refused = asked(own + 1).await;
+        assert!(matches!(refused, Err(EmitError::BeingDeleted { .. })), "{refused:?}");
+        assert!(go_on(world, whole).await.done);
+    }
 }
 
 /// An effect that nobody can explain holds a deletion up, by name; a reason and force go over it.

@@ -138,6 +138,7 @@ macro_rules! store_suite {
                     a_workflow_that_has_run_is_deleted
                     a_delivery_to_a_deleted_workflow_fails_in_sight
                     nothing_new_comes_into_what_is_being_deleted
+                    no_dry_run_comes_into_what_is_being_deleted
                     an_unexplained_effect_holds_a_deletion_up
                     a_late_effect_is_named_and_may_be_forced
                     a_deletion_waits_for_the_worker

@@ -37,6 +37,8 @@ CREATE TABLE audit (
 
 CREATE INDEX audit_app ON audit (app);
 
+CREATE INDEX audit_detailed ON audit (app, scope) WHERE run IS NOT NULL AND details <> '{}';
+
 CREATE INDEX audit_run ON audit (run) WHERE run IS NOT NULL;
 
 CREATE TABLE child_group (

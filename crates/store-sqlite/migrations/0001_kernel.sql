@@ -312,6 +312,8 @@ CREATE TABLE audit (
 ) STRICT;
 CREATE INDEX audit_app ON audit (app);
 CREATE INDEX audit_run ON audit (run) WHERE run IS NOT NULL;
+-- What the deletion of its place has yet to bare.
+CREATE INDEX audit_detailed ON audit (app, scope) WHERE run IS NOT NULL AND details <> '{}';
 
 -- Workflows and scopes that are being deleted: nothing is published, emitted or dispatched there.
 CREATE TABLE deletion (

@@ -37,7 +37,7 @@ impl RunStore for SqliteStore {
         Ok(self.now())
     }
 
-    async fn dry_run_create(&self, create: CreateDryRun) -> Result<Run, StoreError> {
+    async fn dry_run_create(&self, create: CreateDryRun) -> Result<Run, EmitError> {
         self.writer().ask(dry_run::Create(create)).await
     }
 

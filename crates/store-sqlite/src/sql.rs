@@ -143,6 +143,7 @@ statements! {
     OPERATOR_AUDIT = "operator/audit",
     RETENTION_ADVANCE = "retention/advance",
     RETENTION_BARE_AUDIT = "retention/bare_audit",
+    RETENTION_PLACE_AUDIT = "retention/place_audit",
     RETENTION_COUNT_DELIVERIES = "retention/count_deliveries",
     RETENTION_DELETING = "retention/deleting",
     RETENTION_DOOM = "retention/doom",

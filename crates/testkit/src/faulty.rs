@@ -54,7 +54,7 @@ impl<S: TxStore> RunStore for FaultyStore<S> {
         self.plan.through(Method::StoreNow, self.inner.store_now()).await
     }
 
-    async fn dry_run_create(&self, create: CreateDryRun) -> Result<Run, StoreError> {
+    async fn dry_run_create(&self, create: CreateDryRun) -> Result<Run, EmitError> {
         self.plan.through(Method::DryRunCreate, self.inner.dry_run_create(create)).await
     }
 

@@ -41,7 +41,7 @@ pub(crate) enum Awaits<'r> {
     Nothing,
     /// A person.
     Person,
-    /// A signal, or a deadline.
+    /// A signal, its children, or a deadline.
     Signal { on: Option<&'r Dependency>, deadline: Option<Timestamp> },
     /// A worker, from then on.
     Worker(Option<Timestamp>),

@@ -20,11 +20,15 @@ pub fn release_backoff(run: RunId, failures: u32) -> Micros {
 
 /// The delay after the `failures`th bad execution in a row, from 1. The cap holds after the jitter.
 pub(super) fn backoff(policy: &RetryPolicy, run: RunId, failures: u32) -> Micros {
+    if policy.first == Micros::ZERO {
+        // Nothing grows out of nothing; a factor that has grown to infinity would make it no number.
+        return Micros::ZERO;
+    }
     let exponent = i32::try_from(failures.saturating_sub(1)).unwrap_or(i32::MAX);
     let cap = policy.max.get() as f64;
     let grown = policy.first.get() as f64 * policy.factor.max(1.0).powi(exponent);
     let delay = grown.min(cap) * jitter(run, failures);
-    // A float beyond i64 saturates in the cast; a NaN cannot come of finite, capped factors.
+    // A float beyond i64 saturates in the cast; growth to infinity is capped, and no factor is zero: never a NaN.
     Micros::new(delay.min(cap) as i64)
 }
 
@@ -67,6 +71,20 @@ mod tests {
                 assert_eq!(delay, release_backoff(run, failures).get());
             }
             assert!(release_backoff(run, u32::MAX) <= RELEASE_BACKOFF_MAX);
+        }
+    }
+
+    #[test]
+    fn no_delay_grows_to_none_whatever_the_factor() {
+        let run = RunId::from_bytes([1; 16]);
+        for (first, factor) in [(0, 1e308), (0, 2.0), (1, 1e308), (5, f64::MAX)] {
+            let first = Micros::from_secs(first);
+            let policy = RetryPolicy { first, factor, ..RetryPolicy::default() };
+            for failures in [1, 2, 3, 50, u32::MAX] {
+                let delay = retry_delay(&policy, run, failures, None);
+                assert!((Micros::ZERO..=policy.max).contains(&delay), "{failures}: {delay:?}");
+                assert_eq!(delay == Micros::ZERO, first == Micros::ZERO, "{factor}, {failures}");
+            }
         }
     }
 

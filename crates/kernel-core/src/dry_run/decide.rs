@@ -8,7 +8,7 @@ use super::{Finding, Survey};
 use crate::decide::{exhausted, journal_is_full, policy_of, retry_delay};
 use crate::expr::Template;
 use crate::interpreter::compute_inputs;
-use crate::plan::{ActionPolicy, Plan, Step, StepKind};
+use crate::plan::{ActionPolicy, Plan, RetryPolicy, Step, StepKind};
 use crate::{
     Amounts, Answer, Call, Code, EffectClass, End, Fact, Failure, Invocation, JournalEntry, Micros,
     OUTPUT_MAX_BYTES, Phase, RUN_MAX_CONSECUTIVE_FAILURES, Rejection, ReleaseReason,
@@ -415,6 +415,7 @@ fn ran(
     now: Timestamp,
 ) -> DryDecision {
     let Some((action, policy)) = open(plan, node) else { return DryDecision::record(Vec::new()) };
+    let retry = plan.retry_of(node).unwrap_or(&policy.retry);
     let certain = is_certain(held, node);
     match answer {
         Answer::Succeeded { output } if certain => DryDecision::known(key, output, SaidBy::Action),
@@ -422,7 +423,7 @@ fn ran(
             DryDecision::found(key, Finding::Value { output: Some(output) })
         }
         Answer::Failed { failure, retryable: true, retry_after } => {
-            release(held, policy, failure.at(key), retry_after, now)
+            release(held, retry, failure.at(key), retry_after, now)
         }
         Answer::Failed { failure, .. } | Answer::OutputRefused { error: failure, .. }
             if certain =>
@@ -454,6 +455,7 @@ fn previewed_as(
     now: Timestamp,
 ) -> DryDecision {
     let Some((action, policy)) = open(plan, node) else { return DryDecision::record(Vec::new()) };
+    let retry = plan.retry_of(node).unwrap_or(&policy.retry);
     let kept = |text: String| crate::payload::text_for_storage(&text);
     match previewed {
         Previewed::Planned { summary, cost, output, issues } => {
@@ -470,20 +472,20 @@ fn previewed_as(
         }
         Previewed::Waits { why } => indeterminate(key, action, policy.class, &why),
         Previewed::FailedForNow { failure, retry_after } => {
-            release(held, policy, failure.at(key), retry_after, now)
+            release(held, retry, failure.at(key), retry_after, now)
         }
     }
 }
 
 fn release(
     held: &DryHeld,
-    policy: &ActionPolicy,
+    retry: &RetryPolicy,
     failure: Failure,
     retry_after: Option<Micros>,
     now: Timestamp,
 ) -> DryDecision {
     let failures = held.run.failures.max(1);
-    let delay = retry_delay(&policy.retry, held.run.id, failures, retry_after);
+    let delay = retry_delay(retry, held.run.id, failures, retry_after);
     let why = ReleaseReason::Failed(failure);
     DryDecision::record(vec![Fact::Released { ready_at: now.plus(delay), why }])
 }

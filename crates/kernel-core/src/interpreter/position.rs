@@ -191,6 +191,7 @@ impl Plan {
                 Some("then") => branch_of(node, Branch::Then)?,
                 Some("else") => branch_of(node, Branch::Else)?,
                 Some("default") => branch_of(node, Branch::Default)?,
+                Some("catch") => branch_of(node, Branch::Catch)?,
                 Some("cases") => {
                     let case = branch_of(node, Branch::Case(words.next()?.parse().ok()?))?;
                     (words.next()? == "do").then_some(case)?
@@ -250,6 +251,7 @@ mod tests {
         step(StepKind::WaitFor { signal: text.clone(), key: text, timeout: None })
     }
 
+    /// A plan with every kind of branch: its third step fails into a `catch` that has an `if` in it.
     fn nested() -> Plan {
         let over = Template::Literal(Value::Array(Vec::new()));
         let each = StepKind::ForEach { over, item: "it".to_owned(), body: vec![wait("inner")] };
@@ -258,6 +260,18 @@ mod tests {
             on: Template::Literal(Value::Null),
             cases: vec![case],
             default: Some(vec![wait("other")]),
+        };
+        let either = StepKind::If {
+            condition: crate::expr::Expr::Literal(Value::Bool(true)),
+            then: vec![wait("so")],
+            otherwise: Some(vec![wait("not so")]),
+        };
+        let action = StepKind::Action {
+            action: "pay".to_owned(),
+            config: Template::Literal(Value::Null),
+            timeout: None,
+            retry: None,
+            catch: Some(vec![wait("caught"), step(either)]),
         };
         Plan {
             schema: PLAN_SCHEMA,
@@ -272,7 +286,7 @@ mod tests {
             policies: BTreeMap::new(),
             inputs: BTreeMap::new(),
             triggers: BTreeMap::new(),
-            steps: vec![wait("first"), step(switch)],
+            steps: vec![wait("first"), step(switch), step(action)],
             bindings: BTreeMap::new(),
             limits: PlanLimits { loop_items: 3 },
         }
@@ -283,10 +297,15 @@ mod tests {
         let plan = nested();
         let root = KeyPath::root();
         let case = root.clone().step(1).branch(Branch::Case(0));
+        let catch = root.clone().step(2).branch(Branch::Catch);
+        let either = catch.clone().step(1);
         for (key, name) in [
             (root.clone().step(0).key(), "first"),
             (root.clone().step(1).branch(Branch::Default).step(0).key(), "other"),
             (case.step(0).iteration(7).step(0).key(), "inner"),
+            (catch.step(0).key(), "caught"),
+            (either.clone().branch(Branch::Then).step(0).key(), "so"),
+            (either.branch(Branch::Else).step(0).key(), "not so"),
         ] {
             assert_eq!(plan.step(&key), Some(&wait(name)), "{key}");
         }
@@ -295,9 +314,16 @@ mod tests {
     #[test]
     fn a_key_of_another_plan_names_nothing() {
         let plan = nested();
-        for key in
-            ["", "steps", "steps.2", "steps.0.then.0", "steps.1.cases.1.do.0", "steps.1.cases.0"]
-        {
+        for key in [
+            "",
+            "steps",
+            "steps.3",
+            "steps.0.then.0",
+            "steps.0.catch.0",
+            "steps.1.cases.1.do.0",
+            "steps.1.cases.0",
+            "steps.2.catch.2",
+        ] {
             assert_eq!(plan.step(&StepKey::from(key)), None, "{key}");
         }
     }

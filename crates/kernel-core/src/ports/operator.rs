@@ -305,7 +305,7 @@ pub struct AuditRow {
     pub reason: String,
     /// To which run, if to one.
     pub run: Option<RunId>,
-    /// To which version, if to one.
+    /// To which version, if to one; the run's, if to a run.
     pub version: Option<VersionId>,
     /// JSON.
     pub details: String,

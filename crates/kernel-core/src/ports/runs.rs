@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{Commit, Committed, JournalEntry, StoreError};
+use super::{Commit, Committed, EmitError, JournalEntry, StoreError};
 use crate::event::CheckedEvent;
 use crate::plan::Footprint;
 use crate::{
@@ -20,7 +20,10 @@ pub trait RunStore: Send + Sync {
     async fn store_now(&self) -> Result<Timestamp, StoreError>;
 
     /// Creates a run in mode `dry_run` directly from a version, without an event. A repeated id returns the run as it is.
-    async fn dry_run_create(&self, create: CreateDryRun) -> Result<Run, StoreError>;
+    ///
+    /// # Errors
+    /// [`EmitError::BeingDeleted`] where a deletion has begun; the store's.
+    async fn dry_run_create(&self, create: CreateDryRun) -> Result<Run, EmitError>;
 
     /// Claims due runs, by (`ready_at`, id): queued ones whose time has come, and running ones whose lease ran out.
     /// Each becomes what [`RowInput::Claim`](crate::RowInput::Claim) says, revision raised by one. Claimers do not

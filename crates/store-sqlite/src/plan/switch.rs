@@ -52,6 +52,7 @@ async fn switch(
         .bind(workflow)
         .bind(set.activation.as_deref())
         .bind(set.enabled)
+        .bind(now.micros())
         .fetch_all(&mut *conn)
         .await?;
     let changed = rows.iter().map(|row| Ok(row.try_get("key")?));

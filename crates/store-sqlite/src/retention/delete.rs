@@ -352,7 +352,7 @@ async fn drop_rest(
         }
     }
     if !roots(conn, sql::RETENTION_PLACE_LEFT, place).await?.is_empty() {
-        // A run that was made from a version meanwhile, not by an event: back to the beginning.
+        // Nothing new comes in, so none should be; versions never go before their runs: back to the beginning.
         advance(conn, mark, Phase::Cancel, mark.cursor).await?;
         return Ok(Deleted::default());
     }
@@ -375,6 +375,11 @@ async fn drop_workflows(
         if done.signals > 0 {
             return Ok(done);
         }
+    }
+    // Of runs that were pruned before, too; a workflow's are known by its versions, which are still there.
+    let query = sqlx::query(sql::RETENTION_PLACE_AUDIT).bind(app).bind(scope).bind(workflow);
+    if query.bind(clamp(limit)).execute(&mut *conn).await?.rows_affected() > 0 {
+        return Ok(done);
     }
     let versions = VERSIONS.min(clamp(limit));
     let query = sqlx::query(sql::RETENTION_PLACE_VERSIONS).bind(app).bind(scope).bind(workflow);

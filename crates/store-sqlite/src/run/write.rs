@@ -178,7 +178,7 @@ async fn write_rest(
     if let Some(audit) = write.audit {
         let origin = &write.after.origin;
         let about = About { app: origin.app.as_str(), scope: origin.scope.as_str() };
-        audit_write(conn, about, audit, (Some(&*write.after), None), now).await?;
+        audit_write(conn, about, audit, (Some(&*write.after), Some(origin.version)), now).await?;
     }
     Ok(())
 }

@@ -87,6 +87,7 @@ async fn what_runs_all_the_time_uses_its_index() {
         ("retention/prunable_roots", "run_state (app=? AND state=? AND created_at<?)"),
         ("retention/prunable_roots", "run_tree (root=?)"),
         ("retention/bare_audit", "audit_run (run=?)"),
+        ("retention/place_audit", "audit_detailed (app=? AND scope=?)"),
         ("retention/deleting", "deletion_place (app=? AND scope=? AND workflow=?)"),
         ("retention/prune_signals", "signal_spent (app=? AND spent_at<?)"),
         ("retention/place_unexplained", "run_effect (app=?)"),

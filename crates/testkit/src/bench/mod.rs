@@ -10,8 +10,8 @@ use serde::Serialize;
 use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::plan::{Plan, StepKind};
 use surefoot_kernel_core::{
-    Commit, Dependency, Event, Fact, LoadRequest, Micros, PassTime, RunId, Signal, StepKey, Stored,
-    TxStore,
+    Commit, Dependency, Event, Fact, LoadRequest, Micros, PassTime, Run, RunFilter, RunId, Signal,
+    StepKey, StoreError, Stored, TxStore, VersionId,
 };
 use surefoot_language::{Manifest, Module, RunsOn};
 use surefoot_worker::{Kernel, Publication, Scoped, Tick, WorkerError};
@@ -128,6 +128,8 @@ struct Script {
     signals: BTreeMap<(String, String), Signal>,
 }
 
+type Plans = BTreeMap<VersionId, Plan>;
+
 type Start<S> =
     dyn Fn(FaultyStore<S>, &VirtualClock, &SeqIds) -> Result<Living<S>, WorkerError> + Send + Sync;
 
@@ -243,8 +245,9 @@ impl<S: TxStore + PassTime> Bench<S> {
         self
     }
 
-    /// Emits an event and drives its run until it rests: it has ended, needs a person, waits without a deadline for a
-    /// signal that nobody sends, or is due and not claimed, since the module lacks something.
+    /// Emits an event and drives its run, and the children that it starts, until it rests: it has ended, needs a person,
+    /// waits without a deadline for a signal that nobody sends, or is due and not claimed, since the module lacks
+    /// something; or it waits for children that rest.
     ///
     /// # Panics
     /// If the event does not start exactly one run, the run does not rest, a crash never came, or the store fails.
@@ -271,42 +274,86 @@ impl<S: TxStore + PassTime> Bench<S> {
     }
 
     async fn to_rest(&self, run: RunId) {
-        let plan = Arc::new(self.plan_of(run).await);
+        let plans = Arc::new(self.plans().await);
         let mut living = self.living();
         for _ in 0..MOVES_MAX {
-            let passed = self.pass(&living, &plan).await;
+            let passed = self.pass(&living, &plans).await;
             if passed == Pass::Died {
                 drop(living);
                 living = self.living();
                 self.let_pass(sum(LEASE, Micros::from_millis(1)));
                 continue;
             }
-            let stored = self.load(run).await;
-            match Awaits::of(&stored.run) {
-                Awaits::Nothing | Awaits::Person => return,
-                Awaits::Worker(Some(from)) if from <= stored.now && passed == Pass::Idle => return,
-                Awaits::Worker(from) => self.let_pass(until(from, stored.now)),
-                Awaits::Signal { on, deadline } => {
-                    if let Some(signal) = on.and_then(|on| self.signal_for(on)) {
-                        let sent = self.scope().signal(signal).await;
-                        sent.unwrap_or_else(|wrong| fail(&format!("no signal is sent: {wrong}")));
-                    } else if deadline.is_some() {
-                        self.let_pass(until(deadline, stored.now));
-                    } else {
-                        return;
-                    }
-                }
-            }
+            let Some(span) = self.look(run, passed).await else { return };
+            self.let_pass(span);
         }
         fail(&format!("the run does not rest: {:?}", self.load(run).await.run));
     }
 
-    async fn pass(&self, living: &Living<S>, plan: &Arc<Plan>) -> Pass {
+    /// How long nothing will happen to the run and its children; absent if nothing ever will. What the test sends to
+    /// them is sent.
+    async fn look(&self, run: RunId, passed: Pass) -> Option<Micros> {
+        let Stored { run, now, .. } = self.load(run).await;
+        if matches!(Awaits::of(&run), Awaits::Nothing | Awaits::Person) {
+            return None;
+        }
+        // Who has worked may have woken another one.
+        let mut spans = Vec::new();
+        if passed == Pass::Worked {
+            spans.push(Micros::from_millis(1));
+        }
+        for run in self.tree_of(run).await {
+            match Awaits::of(&run) {
+                Awaits::Nothing | Awaits::Person => {}
+                // Until a sibling has ended.
+                Awaits::Worker(_) if run.is_held() => {}
+                // The module lacks something for it.
+                Awaits::Worker(Some(from)) if from <= now && passed == Pass::Idle => {}
+                Awaits::Worker(from) => spans.push(until(from, now)),
+                Awaits::Signal { on, deadline } => {
+                    if let Some(signal) = on.and_then(|on| self.signal_for(on)) {
+                        let sent = self.scope().signal(signal).await;
+                        sent.unwrap_or_else(|wrong| fail(&format!("no signal is sent: {wrong}")));
+                        return Some(Micros::ZERO);
+                    }
+                    spans.extend(deadline.map(|deadline| until(Some(deadline), now)));
+                }
+            }
+        }
+        spans.into_iter().min()
+    }
+
+    /// The run, and those below it that have not ended.
+    async fn tree_of(&self, root: Run) -> Vec<Run> {
+        let (mut tree, mut open) = (Vec::new(), vec![root]);
+        while let Some(run) = open.pop() {
+            let mut filter = RunFilter {
+                app: Some(run.origin.app.clone()),
+                parent: Some(run.id),
+                limit: 1_000,
+                ..RunFilter::default()
+            };
+            tree.push(run);
+            loop {
+                let page = self.kernel.store().run_list(filter.clone()).await;
+                let page = page.unwrap_or_else(|wrong| fail(&format!("no run is read: {wrong}")));
+                let children = page.rows.into_iter().map(|row| row.run);
+                open.extend(children.filter(|child| !child.state().is_terminal()));
+                let Some(next) = page.next else { break };
+                filter.cursor = Some(next);
+            }
+        }
+        tree
+    }
+
+    async fn pass(&self, living: &Living<S>, plans: &Arc<Plans>) -> Pass {
         let crash = self.script().crashes.front().cloned();
         let stop = crash.map(|crash| {
-            let (when, plan) = (crash.when(), plan.clone());
-            let is_it =
-                move |commit: &Commit| facts_of(commit).iter().any(|fact| crash.is_at(fact, &plan));
+            let (when, plans) = (crash.when(), plans.clone());
+            let is_it = move |commit: &Commit| {
+                let plan = plans.get(&commit.after.origin.version);
+                plan.is_some_and(|plan| facts_of(commit).iter().any(|fact| crash.is_at(fact, plan)))
+            };
             living.kernel.store().plan().stop_at_commit(is_it, when)
         });
         let dies = async {
@@ -351,11 +398,23 @@ impl<S: TxStore + PassTime> Bench<S> {
         loaded.unwrap_or_else(|| fail(&format!("{run} is gone")))
     }
 
-    async fn plan_of(&self, run: RunId) -> Plan {
-        let version = self.load(run).await.run.origin.version;
-        let stored = self.kernel.store().version_load(version).await;
-        let text = stored.ok().flatten().map(|version| version.plan).unwrap_or_default();
-        from_stored(&text).unwrap_or_else(|wrong| fail(&format!("no plan in {version}: {wrong}")))
+    /// The plans of all versions: a child runs one of another workflow.
+    async fn plans(&self) -> Plans {
+        let (store, app) = (self.kernel.store(), self.kernel.app());
+        let unread = |wrong: StoreError| -> ! { fail(&format!("no version is read: {wrong}")) };
+        let mut plans = Plans::new();
+        for row in store.workflow_list(app, None).await.unwrap_or_else(|wrong| unread(wrong)) {
+            let versions = store.version_list(app, &row.scope, &row.workflow).await;
+            for version in versions.unwrap_or_else(|wrong| unread(wrong)) {
+                let id = version.version;
+                let stored = store.version_load(id).await.unwrap_or_else(|wrong| unread(wrong));
+                let text = stored.map(|stored| stored.plan).unwrap_or_default();
+                let plan = from_stored(&text);
+                let no_plan = |wrong| fail(&format!("no plan in {id}: {wrong}"));
+                plans.insert(id, plan.unwrap_or_else(no_plan));
+            }
+        }
+        plans
     }
 
     fn script(&self) -> MutexGuard<'_, Script> {

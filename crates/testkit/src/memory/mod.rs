@@ -99,8 +99,8 @@ impl RunStore for MemoryStore {
         Ok(self.clock.now())
     }
 
-    async fn dry_run_create(&self, create: CreateDryRun) -> Result<Run, StoreError> {
-        Ok(self.write(|state, now| state.dry_run_create(&create, now)).await)
+    async fn dry_run_create(&self, create: CreateDryRun) -> Result<Run, EmitError> {
+        self.write(|state, now| state.dry_run_create(&create, now)).await
     }
 
     async fn run_claim(&self, request: ClaimRequest) -> Result<Vec<Run>, StoreError> {

@@ -102,6 +102,14 @@ impl State {
         } else {
             keys.into_iter().filter(|key| workflow.disabled.insert(key.clone())).collect()
         };
+        if set.enabled {
+            // What passed while a schedule was off is not its own.
+            for key in &changed {
+                if let Some((_, since)) = workflow.scheduled.get_mut(key) {
+                    *since = now;
+                }
+            }
+        }
         if !changed.is_empty() {
             let place = Place { app: id.0, scope: id.1, workflow: Some(id.2) };
             self.audit_at(&place, set.audit(&changed), now);

@@ -329,6 +329,7 @@ impl State {
                 return Ok(done);
             }
         }
+        self.bare_audit(place);
         let before = self.workflows.len();
         self.workflows.retain(|(app, scope, key), _| !place.holds(app, scope, Some(key)));
         self.versions.retain(|_, version| {
@@ -341,6 +342,22 @@ impl State {
         self.audit_at(place, delete.audit_ended(), now);
         done.done = true;
         Ok(done)
+    }
+
+    /// Audit rows of runs that were pruned before stay with ids only, too.
+    fn bare_audit(&mut self, place: &Place) {
+        let versions = &self.versions;
+        let is_there = |row: &AuditRow| {
+            let version = row.version.and_then(|version| versions.get(&version));
+            let workflow = version.map(|version| &version.stored.workflow);
+            place.workflow.is_none() || workflow == place.workflow.as_ref()
+        };
+        for (app, row) in &mut self.audit {
+            let is_in_scope = *app == place.app && row.scope == place.scope;
+            if is_in_scope && row.run.is_some() && is_there(row) {
+                "{}".clone_into(&mut row.details);
+            }
+        }
     }
 
     fn cancel_all(&mut self, delete: &Delete, limit: u32, now: Timestamp) -> u32 {

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
-    App, Budget, ClaimRequest, CreateDryRun, Invocation, JournalEntry, Lease, LoadRequest, Phase,
-    Receipt, Recovered, RenewRequest, Renewed, RestoreInvalid, RowInput, Run, RunId, Scan,
-    SessionReport, Stamp, Stored, TakeOverRequest, Timestamp, Wait, actor_of, decide_row,
+    App, Budget, ClaimRequest, CreateDryRun, EmitError, Invocation, JournalEntry, Lease,
+    LoadRequest, Phase, Receipt, Recovered, RenewRequest, Renewed, RestoreInvalid, RowInput, Run,
+    RunId, Scan, SessionReport, Stamp, Stored, TakeOverRequest, Timestamp, Wait, actor_of,
+    decide_row,
 };
 
 use super::state::{JournalRow, RunEntry, SessionEntry, State};
@@ -44,9 +45,17 @@ impl State {
         claimed
     }
 
-    pub(super) fn dry_run_create(&mut self, create: &CreateDryRun, now: Timestamp) -> Run {
+    pub(super) fn dry_run_create(
+        &mut self,
+        create: &CreateDryRun,
+        now: Timestamp,
+    ) -> Result<Run, EmitError> {
         if let Some(entry) = self.runs.get(&create.id) {
-            return entry.run.clone();
+            return Ok(entry.run.clone());
+        }
+        let workflow = Some(&create.workflow);
+        if let Some(place) = self.being_deleted(&create.app, &create.scope, workflow) {
+            return Err(EmitError::BeingDeleted { place });
         }
         let (run, event) = (create.run(now), &create.event);
         let invocation = Invocation {
@@ -66,7 +75,7 @@ impl State {
             woken_by: None,
         };
         self.runs.insert(run.id, entry);
-        run
+        Ok(run)
     }
 
     pub(super) fn run_load(&self, request: LoadRequest, now: Timestamp) -> Option<Stored> {

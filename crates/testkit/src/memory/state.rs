@@ -280,7 +280,7 @@ impl State {
                 verb: audit.verb.clone(),
                 reason: audit.reason.clone(),
                 run: Some(after.id),
-                version: None,
+                version: Some(after.origin.version),
                 details: audit.details.clone(),
             };
             self.audit.push((after.origin.app.clone(), row));

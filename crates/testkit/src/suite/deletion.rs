@@ -5,10 +5,10 @@
 use serde_json::json;
 use surefoot_kernel_core::retention::Force;
 use surefoot_kernel_core::{
-    App, Delete, Deleted, Emit, EmitError, Event, EventFilter, EventStatus, EventStore as _,
-    LoadRequest, OperatorStore as _, Place, PlanStore as _, Publish, PublishError, Redrive,
-    RetentionError, RetentionStore as _, RunFilter, RunId, RunState, RunStore as _, Scope, Signal,
-    SignalError, WorkflowKey,
+    App, Audit, CreateDryRun, Delete, Deleted, Emit, EmitError, Event, EventFilter, EventStatus,
+    EventStore as _, LoadRequest, OperatorStore as _, Place, PlanStore as _, Prunable, Prune,
+    Publish, PublishError, Redrive, RetentionError, RetentionStore as _, RunFilter, RunId,
+    RunState, RunStore as _, Scope, Signal, SignalError, WorkflowKey,
 };
 
 use super::operator::in_attention;
@@ -178,6 +178,37 @@ pub async fn nothing_new_comes_into_what_is_being_deleted<F: StoreFactory>(world
     assert_eq!(world.emit(Event::new(LOW, json!({}))).await.matched, 1);
 }
 
+/// No dry run is created where a deletion has begun; one that was created before is answered again.
+pub async fn no_dry_run_comes_into_what_is_being_deleted<F: StoreFactory>(world: &World<F>) {
+    for workflow in ["flow", "other"] {
+        let draft =
+            Publish { activate: false, ..world.publication(workflow, plan(vec![pure("a")])) };
+        let version = world.store.version_publish(draft).await.unwrap().version;
+        let asked = async |id: u8| {
+            let stored = world.store.version_load(version).await.unwrap().unwrap();
+            let create = CreateDryRun {
+                id: RunId::from_bytes([id; 16]),
+                app: stored.app,
+                scope: stored.scope,
+                workflow: stored.workflow,
+                version,
+                footprint: stored.footprint.hash(),
+                trigger: None,
+                event: Event::start(workflow, json!({})).check().unwrap(),
+            };
+            world.store.dry_run_create(create).await
+        };
+        let own = workflow.as_bytes()[0];
+        let first = asked(own).await.unwrap();
+        let whole = (workflow == "flow").then_some(workflow);
+        world.store.delete_begin(delete(whole, Force::No)).await.unwrap();
+        assert_eq!(asked(own).await.unwrap().id, first.id, "its first answer was lost");
+        let refused = asked(own + 1).await;
+        assert!(matches!(refused, Err(EmitError::BeingDeleted { .. })), "{refused:?}");
+        assert!(go_on(world, whole).await.done);
+    }
+}
+
 /// An effect that nobody can explain holds a deletion up, by name; a reason and force go over it.
 pub async fn an_unexplained_effect_holds_a_deletion_up<F: StoreFactory>(world: &World<F>) {
     let run = in_attention(world).await;
@@ -265,7 +296,7 @@ pub async fn what_is_not_there_is_not_deleted<F: StoreFactory>(world: &World<F>)
 pub async fn audit_rows_stay_with_ids_only<F: StoreFactory>(world: &World<F>) {
     let mut drive = world.running(plan(vec![idempotent("a")])).await;
     let run = drive.run().id;
-    let audit = surefoot_kernel_core::Audit {
+    let audit = Audit {
         actor: "bob".to_owned(),
         verb: "cancel".to_owned(),
         reason: "late".to_owned(),
@@ -280,4 +311,38 @@ pub async fn audit_rows_stay_with_ids_only<F: StoreFactory>(world: &World<F>) {
     let rows = world.store.audit_list(&app(), 100).await.unwrap();
     let row = rows.iter().find(|row| row.verb == "cancel").unwrap();
     assert_eq!((row.run, row.actor.as_str(), row.details.as_str()), (Some(run), "bob", "{}"));
+}
+
+/// So do those of runs that were pruned before: of the whole scope, or of the workflow and no other.
+pub async fn audit_rows_of_pruned_runs_stay_with_ids_only<F: StoreFactory>(world: &World<F>) {
+    for workflow in ["flow", "other", "third"] {
+        world.publish(workflow, plan(vec![pure("a")])).await;
+        let run = world.start(workflow).await;
+        let audit = Audit {
+            actor: "bob".to_owned(),
+            verb: "cancel".to_owned(),
+            reason: workflow.to_owned(),
+            details: json!({ "output": { "card": "4711" } }).to_string(),
+        };
+        let commit = world.decided(run, super::world::cancel()).await.audited(audit);
+        world.store.run_commit(commit).await.unwrap();
+    }
+    world.pass_secs(60).await;
+    let what = Prunable::Runs { states: vec![RunState::Canceled] };
+    let before = world.store.store_now().await.unwrap();
+    let prune = Prune { app: app(), scope: None, what, before, limit: 100, audit: None };
+    assert_eq!(world.store.prune(prune).await.unwrap().deleted, 3);
+    let bared = async || {
+        let rows = world.store.audit_list(&app(), 100).await.unwrap();
+        let of_runs = rows.into_iter().filter(|row| row.verb == "cancel");
+        let bare = of_runs.filter(|row| row.run.is_some() && row.details == "{}");
+        let mut bare: Vec<String> = bare.map(|row| row.reason).collect();
+        bare.sort_unstable();
+        bare
+    };
+    assert!(bared().await.is_empty(), "pruning keeps the audit as it is");
+    delete_all(world, Some("other")).await;
+    assert_eq!(bared().await, ["other"]);
+    delete_all(world, None).await;
+    assert_eq!(bared().await, ["flow", "other", "third"]);
 }

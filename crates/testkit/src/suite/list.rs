@@ -107,6 +107,7 @@ macro_rules! store_suite {
                     a_stored_version_is_made_live_on_request
                     an_unknown_revision_is_not_found
                     an_equal_schedule_stands_over_new_versions
+                    a_schedule_that_is_enabled_again_begins_anew
                     what_an_operator_disabled_stays_disabled
                     a_dropped_trigger_starts_nothing_more_and_ends_nothing
                     a_version_reads_back_as_it_was_published
@@ -137,12 +138,14 @@ macro_rules! store_suite {
                     a_workflow_that_has_run_is_deleted
                     a_delivery_to_a_deleted_workflow_fails_in_sight
                     nothing_new_comes_into_what_is_being_deleted
+                    no_dry_run_comes_into_what_is_being_deleted
                     an_unexplained_effect_holds_a_deletion_up
                     a_late_effect_is_named_and_may_be_forced
                     a_deletion_waits_for_the_worker
                     shared_runs_hold_a_workflow_but_no_scope
                     what_is_not_there_is_not_deleted
                     audit_rows_stay_with_ids_only
+                    audit_rows_of_pruned_runs_stay_with_ids_only
                 }
                 signals {
                     a_signal_wakes_exactly_the_runs_that_wait_for_it

@@ -5,8 +5,8 @@
 use serde_json::json;
 use surefoot_kernel_core::plan::Plan;
 use surefoot_kernel_core::{
-    Activate, App, Event, OperatorStore as _, PlanStore as _, Publish, PublishError, RunState,
-    Scope, SetActivation, VersionId, WorkflowKey, payload,
+    Activate, App, Event, Micros, OperatorStore as _, PlanStore as _, Publish, PublishError,
+    RunState, Scope, SetActivation, VersionId, WorkflowKey, payload,
 };
 
 use super::world::{World, app, scope, succeeded};
@@ -137,6 +137,29 @@ pub async fn an_equal_schedule_stands_over_new_versions<F: StoreFactory>(world: 
     let draft = Publish { activate: false, ..world.publication("draft", nightly("0 2 * * *")) };
     world.store.version_publish(draft).await.unwrap();
     assert_eq!(listed().await.rows.len(), 1, "a draft is not live");
+}
+
+/// What passed while a schedule was disabled is never due; what was enabled all the time stands as it did.
+pub async fn a_schedule_that_is_enabled_again_begins_anew<F: StoreFactory>(world: &World<F>) {
+    let both = scheduled(plan(vec![pure("a")]), "nightly", "0 2 * * *", None);
+    let both = scheduled(both, "weekly", "0 9 * * 1", None);
+    let since = async || {
+        let rows = world.store.schedule_list(&app()).await.unwrap().rows;
+        [rows[0].since, rows[1].since]
+    };
+    world.publish("flow", both).await;
+    let [nightly, weekly] = since().await;
+    world.pass_secs(60).await;
+    world.store.activation_set(switch(Some("nightly"), false)).await.unwrap();
+    assert_eq!(since().await, [nightly, weekly]);
+    world.pass_secs(60).await;
+    world.store.activation_set(switch(None, true)).await.unwrap();
+    let [again, same] = since().await;
+    assert!(again >= nightly.plus(Micros::from_secs(120)), "{again} after {nightly}");
+    assert_eq!(same, weekly);
+    world.pass_secs(60).await;
+    world.store.activation_set(switch(None, true)).await.unwrap();
+    assert_eq!(since().await, [again, weekly], "it was enabled already");
 }
 
 /// What is not there cannot be made live.

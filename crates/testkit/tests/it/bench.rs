@@ -110,6 +110,52 @@ async fn days_pass_by_themselves_and_signals_come_when_they_are_waited_for() {
     assert!(passed >= Duration::from_secs(3 * 86_400), "{passed:?}");
 }
 
+/// The children of a run are driven with it: they are sent signals, their time passes, and a process dies in them.
+#[tokio::test]
+async fn children_are_driven_with_their_parent() {
+    let (shop, module) = shop();
+    let bench = Bench::in_memory(module);
+    bench.publish("pack", CHILD).await;
+    bench.publish("reorder", PARENT).await;
+    // Nobody approves: the parent waits for a child that rests.
+    let start = Event::start("reorder", json!({}));
+    let rests = bench.run_to_end(start).await;
+    assert_eq!(rests.state, RunState::Waiting, "{}", rests.explain());
+    assert!(shop.payments.lock().unwrap().is_empty());
+    bench.crash(Crash::AfterEffectOf("pay")).crash(Crash::AfterEffectOf("mail"));
+    let end = bench.signal_when_waiting("approval", "bolt", 7).go_on(rests.run.id).await;
+    assert_eq!(end.state, RunState::Succeeded, "{}", end.explain());
+    assert_eq!(end.step("double").output::<i64>(), 4, "two children");
+    let payments = shop.payments.lock().unwrap().clone();
+    assert_eq!(payments.len(), 2, "found out, not paid again: {payments:?}");
+    assert_eq!(shop.asked.load(Ordering::SeqCst), 1);
+    let mails = shop.mails.lock().unwrap().clone();
+    assert_eq!((mails.len(), mails[0] == mails[1]), (2, true), "an idempotent one again");
+}
+
+const PARENT: &str = "
+steps:
+  - runWorkflows:
+      workflow: pack
+      each: [2, 3]
+      as: boxes
+      inputs: { boxes: '${{ boxes }}' }
+      parallel: 1
+    saveAs: packed
+  - double: { boxes: '${{ size(packed) }}' }
+    saveAs: twice
+  - mail: { boxes: '${{ twice }}' }
+";
+
+const CHILD: &str = "
+inputs:
+  boxes: { type: integer, required: true }
+steps:
+  - waitFor: { kind: approval, key: bolt }
+  - delay: { for: 3d }
+  - pay: { boxes: '${{ inputs.boxes }}' }
+";
+
 #[tokio::test]
 async fn after_a_crash_another_process_goes_on_as_the_class_says() {
     let (shop, module) = shop();

@@ -95,7 +95,7 @@ impl RunStore for Wrong {
         self.inner.store_now().await
     }
 
-    async fn dry_run_create(&self, create: CreateDryRun) -> Result<Run, StoreError> {
+    async fn dry_run_create(&self, create: CreateDryRun) -> Result<Run, EmitError> {
         self.inner.dry_run_create(create).await
     }
 

@@ -84,9 +84,9 @@ pub enum DryRunError {
         /// By name.
         lacks: Vec<String>,
     },
-    /// The event cannot be kept.
+    /// The event cannot be kept, or not there.
     #[error(transparent)]
-    Event(#[from] EmitError),
+    Event(EmitError),
     /// The dry run itself failed: its inputs, or a preview that failed each time.
     #[error("dry run {run} is {state}{}", .failure.as_ref().map_or_else(String::new, |failure| format!(": {}: {}", failure.code, failure.message)))]
     Ended {
@@ -100,6 +100,15 @@ pub enum DryRunError {
     /// The store's word.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl From<EmitError> for DryRunError {
+    fn from(error: EmitError) -> Self {
+        match error {
+            EmitError::Store(error) => Self::Store(error),
+            error => Self::Event(error),
+        }
+    }
 }
 
 impl<S: TxStore> Kernel<S> {

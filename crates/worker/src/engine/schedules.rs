@@ -75,7 +75,12 @@ impl<S: TxStore> Engine<S> {
             };
             let from = self.fired_until(row, now);
             let due = self.due(row, &schedule, from, now);
-            let mut until = now;
+            // More than one pass fires: the rest is still due.
+            let rest = due.get(SLOTS_MAX.saturating_sub(1)).copied();
+            let mut until = rest.unwrap_or(now);
+            if rest.is_some() {
+                next = now;
+            }
             for slot in due {
                 match self.fire(row, slot, now).await {
                     Ok(new) => fires.new += usize::from(new),

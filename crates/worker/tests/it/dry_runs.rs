@@ -402,3 +402,17 @@ async fn a_dry_run_can_be_canceled() {
         facts.iter().flat_map(|it| &it.facts).any(|fact| matches!(fact, Fact::CancelRequested(_)))
     );
 }
+
+/// A preview that failed for now is repeated when the step's own policy says so, not its action's.
+#[tokio::test(start_paused = true)]
+async fn a_preview_is_repeated_as_the_step_says() {
+    let world = World::new(Actions::default().plan(|_, _| Err(Stop::retry("BUSY", "later"))));
+    let retry = "{ attempts: 3, first: 100s, factor: 1, max: 100s }";
+    let source = format!("steps: [ {{ mail: {{ n: 1 }}, retry: {retry} }} ]");
+    let begun = tokio::time::Instant::now();
+    let ended = dry_run(&world, &source).await;
+    assert!(matches!(ended, Err(DryRunError::Ended { .. })), "{ended:?}");
+    assert_eq!(world.log().count("mail.plan"), 3);
+    // Two delays, each with its jitter.
+    assert!(begun.elapsed() >= Duration::from_secs(160), "{:?}", begun.elapsed());
+}

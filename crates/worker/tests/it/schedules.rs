@@ -75,6 +75,45 @@ async fn slots_that_passed_without_a_worker_are_caught_up_within_the_window() {
     }
 }
 
+/// More slots than one pass fires are fired by the next ones, none left out.
+#[tokio::test(start_paused = true)]
+async fn every_slot_of_a_long_gap_is_caught_up() {
+    let world = World::new(Actions::default());
+    publish(&world, "* * * * *", 1).await;
+    pass(1_100).await;
+    let week = Duration::from_secs(7 * 86_400);
+    let worker = world.builder().catch_up(week, Misfire::All).build().unwrap();
+    tick(&worker).await;
+    assert_eq!(count_fired(&world).await, 1_000, "one pass is bounded");
+    tick(&worker).await;
+    assert_eq!(count_fired(&world).await, 1_100);
+    tick(&worker).await;
+    assert_eq!(count_fired(&world).await, 1_100);
+}
+
+/// What a pass leaves over is not left for the next slot.
+#[tokio::test(start_paused = true)]
+async fn a_started_worker_catches_a_long_gap_up_at_once() {
+    let world = World::new(Actions::default());
+    publish(&world, "*/2 * * * *", 1).await;
+    pass(2_201).await;
+    let week = Duration::from_secs(7 * 86_400);
+    let worker = world.builder().catch_up(week, Misfire::All).build().unwrap();
+    let running = worker.start().await.unwrap();
+    // Ten seconds: less than to the next slot, or the next look.
+    let mut looks = 0..2_000;
+    while count_fired(&world).await < 1_100 && looks.next().is_some() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(count_fired(&world).await, 1_100);
+    running.stop(Duration::from_secs(1)).await;
+}
+
+async fn count_fired(world: &World) -> u64 {
+    let health = world.store.inner.app_health(&APP.into()).await.unwrap();
+    health.runs.iter().map(|(_, runs)| runs).sum()
+}
+
 /// Covers behaviour 192.
 #[tokio::test(start_paused = true)]
 async fn a_new_version_with_the_same_schedule_loses_and_repeats_nothing() {

@@ -191,7 +191,7 @@ impl RunStore for TestStore {
         self.tick();
         self.inner.store_now().await
     }
-    async fn dry_run_create(&self, create: CreateDryRun) -> Result<Run, StoreError> {
+    async fn dry_run_create(&self, create: CreateDryRun) -> Result<Run, EmitError> {
         self.inner.dry_run_create(create).await
     }
 

@@ -1,0 +1,9 @@
+-- retention/place_audit
+UPDATE audit SET details = '{}' WHERE no IN (
+    SELECT no FROM audit
+    WHERE app = ?1 AND scope = ?2 AND run IS NOT NULL AND details <> '{}' AND (?3 = '' OR version IN (
+        SELECT version.id FROM workflow JOIN version ON version.workflow = workflow.no
+        WHERE workflow.app = ?1 AND workflow.scope = ?2 AND workflow.key = ?3
+    ))
+    LIMIT ?4
+)

@@ -57,7 +57,15 @@ async fn own_children(conn: &mut SqliteConnection, write: &Write<'_>) -> Result<
 async fn own_cancels(conn: &mut SqliteConnection, writes: &[&Write<'_>]) -> Result<(), Fault> {
     let canceled: Vec<RunId> =
         writes.iter().filter(|write| write.asks_to_cancel()).map(|write| write.after.id).collect();
-    for piece in pieces(&canceled) {
+    begin_cancels(conn, &canceled).await
+}
+
+/// A cancel is on its way to the children of these parents.
+pub(crate) async fn begin_cancels(
+    conn: &mut SqliteConnection,
+    parents: &[RunId],
+) -> Result<(), Fault> {
+    for piece in pieces(parents) {
         let mut query = sqlx::query(sql::CHILD_CANCEL.text(piece.len()));
         for run in piece {
             query = query.bind(run.to_bytes().to_vec());

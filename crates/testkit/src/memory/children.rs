@@ -6,10 +6,10 @@ use std::sync::Arc;
 use serde_json::Value;
 use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::{
-    App, BoxFuture, CheckedChild, ChildGroup, ChildMove, ChildResult, ChildVersion,
-    ChildrenCreated, ChildrenError, ChildrenOn, ChildrenPage, ChildrenRequest, CreateChildren,
-    GroupRow, Invocation, Phase, Resume, RowInput, Run, RunId, RunState, StepKey, StoreError,
-    Timestamp, WorkflowKey, takes_results,
+    App, BoxFuture, CHILD_DEPTH_MAX, CancelRequest, CheckedChild, ChildGroup, ChildMove,
+    ChildResult, ChildVersion, ChildrenCreated, ChildrenError, ChildrenOn, ChildrenPage,
+    ChildrenRequest, CreateChildren, GroupRow, Invocation, Phase, Resume, RowInput, Run, RunId,
+    RunState, StepKey, StoreError, Timestamp, WorkflowKey, takes_results,
 };
 
 use super::state::{GroupEntry, RunEntry, State};
@@ -124,9 +124,28 @@ impl State {
             entry.group.taken = true;
         }
         if before.cancel.is_none() && after.cancel.is_some() {
-            let own = self.groups.iter_mut().filter(|((parent, _), _)| *parent == after.id);
-            own.for_each(|(_, entry)| entry.cancel_from = Some(0));
+            self.begin_cancel(after.id);
         }
+    }
+
+    /// A cancel is on its way to the children of a run.
+    fn begin_cancel(&mut self, parent: RunId) {
+        let own = self.groups.iter_mut().filter(|((of, _), _)| *of == parent);
+        own.for_each(|(_, entry)| entry.cancel_from = Some(0));
+    }
+
+    /// The request that is carried on to the children of a run: its own, or that of the nearest one above it, if the
+    /// run had ended before the request came to it.
+    fn request_above(&self, parent: RunId) -> Option<CancelRequest> {
+        let mut above = Some(parent);
+        for _ in 0..=CHILD_DEPTH_MAX {
+            let run = &self.runs.get(&above?)?.run;
+            if run.cancel.is_some() {
+                return run.cancel.clone();
+            }
+            above = run.origin.parent.as_ref().map(|parent| parent.run);
+        }
+        None
     }
 
     fn child_moved(&mut self, key: (RunId, StepKey), index: u32, moved: ChildMove, now: Timestamp) {
@@ -177,10 +196,7 @@ impl State {
         let mut canceled = Vec::new();
         let mut looked_at = 0;
         while let Some(key) = self.next_cancel(app, only) {
-            let Some(request) = self.runs.get(&key.0).and_then(|entry| entry.run.cancel.clone())
-            else {
-                break;
-            };
+            let request = self.request_above(key.0);
             let Some(entry) = self.groups.get_mut(&key) else { break };
             let from = entry.cancel_from.unwrap_or_default();
             let room = limit.saturating_sub(looked_at);
@@ -188,21 +204,29 @@ impl State {
             let next = from.saturating_add(batch.len());
             entry.cancel_from = (next < entry.children.len()).then_some(next);
             looked_at = looked_at.saturating_add(batch.len());
-            for run in batch {
-                let (actor, reason) = (request.actor.clone(), request.reason.clone());
-                let before = self.runs.get(&run).map(|entry| entry.run.revision);
-                let after = self.row(run, RowInput::Cancel { actor, reason }, now);
-                if let Ok(Some(after)) = after
-                    && Some(after.revision) != before
-                {
-                    canceled.push(run);
-                }
-            }
+            let Some(request) = request else { continue };
+            canceled.extend(batch.into_iter().filter(|run| self.cancel_child(*run, &request, now)));
             if looked_at >= limit {
                 break;
             }
         }
         (canceled, self.next_cancel(app, only).is_some())
+    }
+
+    /// Cancels one child; one that has ended passes the cancel on. Says whether the child was written.
+    fn cancel_child(&mut self, run: RunId, request: &CancelRequest, now: Timestamp) -> bool {
+        let Some(before) = self.runs.get(&run).map(|entry| &entry.run) else { return false };
+        if before.state().is_terminal() {
+            // Its own cancel was carried on already.
+            if before.cancel.is_none() {
+                self.begin_cancel(run);
+            }
+            return false;
+        }
+        let revision = before.revision;
+        let (actor, reason) = (request.actor.clone(), request.reason.clone());
+        let after = self.row(run, RowInput::Cancel { actor, reason }, now);
+        matches!(after, Ok(Some(after)) if after.revision != revision)
     }
 
     fn next_cancel(&self, app: &App, only: Option<RunId>) -> Option<(RunId, StepKey)> {

@@ -91,7 +91,7 @@ impl ChildGroup {
         self.live == 0
     }
 
-    /// Whether a failed child may be tried again, as far as its parent is concerned: not once the parent has gone on
+    /// Whether a failed child may be tried again, as far as its parent alone is concerned: not once the parent has gone on
     /// with its result, nor while the parent may be reading it.
     #[must_use]
     pub fn may_revive(&self, parent: &Run, step: &StepKey) -> bool {
@@ -121,6 +121,32 @@ impl ChildGroup {
 
     const fn unfinished(&self) -> u32 {
         self.live.saturating_sub(self.held)
+    }
+}
+
+/// Whether a failed child may be tried again, as far as those above it are concerned. Stores ask of one after the other,
+/// from its parent up to the root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Revival {
+    /// Whether the one below has ended, so that only its own retry would read what the child comes to.
+    below_has_ended: bool,
+}
+
+impl Default for Revival {
+    fn default() -> Self {
+        Self { below_has_ended: true }
+    }
+}
+
+impl Revival {
+    /// Whether the next one above leaves the child free to be tried again: it is not canceled, and the one below it
+    /// lives or may be tried again itself.
+    #[must_use]
+    pub fn passes(&mut self, above: &Run, step: &StepKey, group: Option<&ChildGroup>) -> bool {
+        let may_revive =
+            !self.below_has_ended || group.is_none_or(|group| group.may_revive(above, step));
+        self.below_has_ended = above.state().is_terminal();
+        above.cancel.is_none() && may_revive
     }
 }
 

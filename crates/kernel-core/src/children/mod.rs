@@ -18,7 +18,7 @@ use crate::{
     VersionId, WorkflowKey,
 };
 
-pub use group::{ChildGroup, ChildMove, takes_results};
+pub use group::{ChildGroup, ChildMove, Revival, takes_results};
 pub use join::{ChildResult, Join, Joined};
 
 /// Children that one call may create.

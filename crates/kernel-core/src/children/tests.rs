@@ -215,3 +215,30 @@ fn a_result_that_was_taken_is_not_changed_by_a_retry() {
     canceled.cancel = Some(crate::CancelRequest { actor, reason, at });
     assert!(!group.may_revive(&canceled, &step));
 }
+
+#[test]
+fn a_retry_needs_everybody_above() {
+    let step = step();
+    let mut taken = ChildGroup::new(u32::MAX);
+    taken.taken = true;
+    let ended = |error: Failure| {
+        let mut run = parent();
+        run.phase = Phase::Failed { error, abandoned: None };
+        run
+    };
+    let stands_there = ended(Failure::new("OUT_OF_STOCK", "no bolts").at(&step));
+    let mut revival = Revival::default();
+    assert!(revival.passes(&stands_there, &step, Some(&taken)));
+    assert!(!revival.passes(&parent(), &step, Some(&taken)), "nobody reads what it comes to");
+    let mut revival = Revival::default();
+    assert!(revival.passes(&stands_there, &step, Some(&taken)));
+    assert!(revival.passes(&stands_there, &step, Some(&taken)), "all of them may be retried");
+    // Above one that lives, only a cancel counts.
+    let mut revival = Revival::default();
+    assert!(revival.passes(&parent(), &step, Some(&ChildGroup::new(1))));
+    assert!(revival.passes(&parent(), &step, Some(&taken)));
+    let mut canceled = parent();
+    let (actor, reason, at) = (String::new(), String::new(), Timestamp::default());
+    canceled.cancel = Some(crate::CancelRequest { actor, reason, at });
+    assert!(!revival.passes(&canceled, &step, None));
+}

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use sqlx::{Row, SqliteConnection};
 
 use surefoot_kernel_core::{
-    ChildMove, Commit, Phase, RowInput, Run, RunId, RunState, StepKey, StoreError, Timestamp, Wake,
-    decide_row, takes_results,
+    CHILD_DEPTH_MAX, ChildMove, Commit, Parent, Phase, Revival, RowInput, Run, RunId, RunState,
+    StepKey, StoreError, Timestamp, Wake, decide_row, takes_results,
 };
 
 use super::{group, write_group};
@@ -151,7 +151,7 @@ async fn wake_parent(
     Ok(())
 }
 
-/// A child whose result its parent has taken is not tried again. Asked before anything is written.
+/// A child is not tried again where one above it has moved on. Asked before anything is written.
 pub(crate) async fn check_revival(
     conn: &mut SqliteConnection,
     (before, was_held): (RunState, bool),
@@ -159,19 +159,27 @@ pub(crate) async fn check_revival(
 ) -> Result<(), Fault> {
     let moved = ChildMove::of(before, was_held, after);
     let Some((of, ChildMove::Revived)) = moved else { return Ok(()) };
-    if is_settled(conn, of.run, &of.step).await? {
-        return Err(Fault(StoreError::ParentMovedOn { parent: of.run }));
+    match moved_on(conn, of).await? {
+        Some(parent) => Err(Fault(StoreError::ParentMovedOn { parent })),
+        None => Ok(()),
     }
-    Ok(())
 }
 
-/// Whether the parent has gone on with the results of a step's children.
-pub(crate) async fn is_settled(
+/// The nearest one above a child that keeps it from being tried again.
+pub(crate) async fn moved_on(
     conn: &mut SqliteConnection,
-    parent: RunId,
-    step: &StepKey,
-) -> Result<bool, Fault> {
-    let Some(group) = group(conn, parent, step).await? else { return Ok(false) };
-    let parent = run_by_id(conn, parent).await?;
-    Ok(parent.is_some_and(|(_, parent)| !group.may_revive(&parent, step)))
+    parent: &Parent,
+) -> Result<Option<RunId>, Fault> {
+    let mut revival = Revival::default();
+    let mut above = Some(parent.clone());
+    for _ in 0..CHILD_DEPTH_MAX {
+        let Some(Parent { run: id, step, .. }) = above else { break };
+        let Some((_, run)) = run_by_id(conn, id).await? else { break };
+        let group = group(conn, id, &step).await?;
+        if !revival.passes(&run, &step, group.as_ref()) {
+            return Ok(Some(id));
+        }
+        above = run.origin.parent.clone();
+    }
+    Ok(None)
 }

@@ -8,8 +8,8 @@ use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::{
     App, BoxFuture, CHILD_DEPTH_MAX, CancelRequest, CheckedChild, ChildGroup, ChildMove,
     ChildResult, ChildVersion, ChildrenCreated, ChildrenError, ChildrenOn, ChildrenPage,
-    ChildrenRequest, CreateChildren, GroupRow, Invocation, Phase, Resume, RowInput, Run, RunId,
-    RunState, StepKey, StoreError, Timestamp, WorkflowKey, takes_results,
+    ChildrenRequest, CreateChildren, GroupRow, Invocation, Parent, Phase, Resume, Revival,
+    RowInput, Run, RunId, RunState, StepKey, StoreError, Timestamp, WorkflowKey, takes_results,
 };
 
 use super::state::{GroupEntry, RunEntry, State};
@@ -169,20 +169,27 @@ impl State {
         }
     }
 
-    /// A child whose result its parent has taken is not tried again.
+    /// A child is not tried again where one above it has moved on.
     pub(super) fn check_revival(&self, before: &Run, after: &Run) -> Result<(), StoreError> {
         let moved = ChildMove::of(before.state(), before.is_held(), after);
         let Some((of, ChildMove::Revived)) = moved else { return Ok(()) };
-        if self.is_settled(of.run, &of.step) {
-            return Err(StoreError::ParentMovedOn { parent: of.run });
-        }
-        Ok(())
+        self.moved_on(of).map_or(Ok(()), |parent| Err(StoreError::ParentMovedOn { parent }))
     }
 
-    fn is_settled(&self, parent: RunId, step: &StepKey) -> bool {
-        let entry = self.groups.get(&(parent, step.clone()));
-        let parent = self.runs.get(&parent);
-        !parent.zip(entry).is_none_or(|(parent, entry)| entry.group.may_revive(&parent.run, step))
+    /// The nearest one above a child that keeps it from being tried again.
+    fn moved_on(&self, parent: &Parent) -> Option<RunId> {
+        let mut revival = Revival::default();
+        let mut above = Some(parent);
+        for _ in 0..CHILD_DEPTH_MAX {
+            let Parent { run: id, step, .. } = above?;
+            let run = &self.runs.get(id)?.run;
+            let entry = self.groups.get(&(*id, step.clone()));
+            if !revival.passes(run, step, entry.map(|entry| &entry.group)) {
+                return Some(*id);
+            }
+            above = run.origin.parent.as_ref();
+        }
+        None
     }
 
     /// Carries cancels on to children, a bounded number of them; says whether there is more to do.
@@ -265,11 +272,13 @@ impl State {
         of_parent.map(|((_, step), entry)| self.group_row(step, entry)).collect()
     }
 
-    /// The group of a child, and whether its parent has gone on with its result.
+    /// The group of a child, and whether it is not tried again since one above it has moved on.
     pub(super) fn group_of(&self, run: &Run) -> Option<(GroupRow, bool)> {
         let of = run.origin.parent.as_ref()?;
         let entry = self.groups.get(&(of.run, of.step.clone()))?;
-        Some((self.group_row(&of.step, entry), self.is_settled(of.run, &of.step)))
+        let is_failed = run.state() == RunState::Failed;
+        let is_taken = is_failed && self.moved_on(of).is_some();
+        Some((self.group_row(&of.step, entry), is_taken))
     }
 
     fn group_row(&self, step: &StepKey, entry: &GroupEntry) -> GroupRow {

@@ -74,7 +74,7 @@ fn create(drive: &Drive, children: Vec<Child>) -> CreateChildren {
     CreateChildren { before: drive.stamp(), step: step("steps.0"), children, parallel: None }
 }
 
-fn ended(result: Value) -> Fact {
+pub(super) fn ended(result: Value) -> Fact {
     let end = End::Succeeded { result, message: None, step: None };
     Fact::Ended { end, at: surefoot_kernel_core::Timestamp::from_micros(1) }
 }

@@ -6,10 +6,14 @@
     reason = "assertions of the suite: a rule that fails panics"
 )]
 
-use surefoot_kernel_core::{ChildrenError, Command, RowInput, RunId, RunState};
+use serde_json::Value;
+use surefoot_kernel_core::{
+    ChildrenError, Command, OperatorStore as _, RowInput, RunId, RunState, RunStore as _,
+    StoreError,
+};
 
 use super::StoreFactory;
-use super::children::{failed, ids, live, spawn, write};
+use super::children::{end, ended, failed, ids, live, spawn, write};
 use super::world::{World, step, unknown};
 use crate::plans::{ambiguous, plan, pure, run_workflows};
 
@@ -37,8 +41,11 @@ async fn tree<F: StoreFactory>(world: &World<F>) -> Tree {
 /// Fails a last child, and with it its parent.
 async fn fail_branch<F: StoreFactory>(world: &World<F>, tree: &Tree) {
     write(world, tree.leaf, failed()).await;
-    let mut drive = world.claim_run(tree.middle).await;
-    drive.to_end(&world.store, |_| unreachable!()).await.unwrap();
+    // One that was retried looks first who is there.
+    while world.row(tree.middle).await.state() == RunState::Queued {
+        let mut drive = world.claim_run(tree.middle).await;
+        drive.to_end(&world.store, |_| unreachable!()).await.unwrap();
+    }
     assert_eq!(world.row(tree.middle).await.state(), RunState::Failed);
 }
 
@@ -106,6 +113,40 @@ async fn running<F: StoreFactory>(world: &World<F>, runs: &[RunId]) -> u32 {
         count += u32::from(world.row(*run).await.state() == RunState::Running);
     }
     count
+}
+
+/// A child is tried again only if everybody above it is not canceled, and lives or may be tried again.
+pub async fn a_child_is_not_retried_where_one_above_has_moved_on<F: StoreFactory>(
+    world: &World<F>,
+) {
+    let refused = async |tree: &Tree, why: &str| {
+        let commit = world.decided(tree.leaf, RowInput::Retry).await;
+        let refused = world.store.run_commit(commit).await;
+        assert!(
+            matches!(refused, Err(StoreError::ParentMovedOn { parent }) if parent == tree.top),
+            "{why}: {refused:?}"
+        );
+        assert_eq!(world.row(tree.leaf).await.state(), RunState::Failed);
+        let detail = world.store.run_detail(tree.leaf).await.unwrap().unwrap();
+        assert!(detail.group.unwrap().1, "{why}");
+    };
+    let canceled = tree(world).await;
+    fail_branch(world, &canceled).await;
+    world.cancel(canceled.top).await;
+    refused(&canceled, "canceled").await;
+    let over = tree(world).await;
+    fail_branch(world, &over).await;
+    end(world, over.other).await;
+    refused(&over, "it is about to read").await;
+    let mut drive = world.claim_run(over.top).await;
+    drive.to_end(&world.store, |_| unreachable!()).await.unwrap();
+    // Everybody above has failed for it, and may be tried again: from the last one up.
+    for run in [over.leaf, over.middle, over.top] {
+        world.input(run, RowInput::Retry).await.unwrap();
+    }
+    fail_branch(world, &over).await;
+    write(world, over.top, ended(Value::Null)).await;
+    refused(&over, "it has succeeded").await;
 }
 
 /// Children of children end at the sixteenth level.

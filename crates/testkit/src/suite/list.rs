@@ -183,6 +183,7 @@ macro_rules! store_suite {
                     a_tree_has_a_bottom
                     a_cancel_is_carried_down_the_tree
                     a_cancel_goes_past_a_child_that_has_ended
+                    a_child_is_not_retried_where_one_above_has_moved_on
                 }
                 waits {
                     a_deadline_runs_the_step_again_under_the_same_effect_key

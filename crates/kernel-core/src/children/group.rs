@@ -27,7 +27,10 @@ pub enum ChildMove {
         was_held: bool,
     },
     /// An operator had it tried again.
-    Revived,
+    Revived {
+        /// It is held back: as many siblings as may are unfinished.
+        is_held: bool,
+    },
 }
 
 impl ChildMove {
@@ -38,7 +41,7 @@ impl ChildMove {
         let parent = after.origin.parent.as_ref()?;
         match (before.is_terminal(), after.state().is_terminal()) {
             (false, true) => Some((parent, Self::Ended { was_held })),
-            (true, false) => Some((parent, Self::Revived)),
+            (true, false) => Some((parent, Self::Revived { is_held: after.is_held() })),
             (false, false) | (true, true) => None,
         }
     }
@@ -54,13 +57,19 @@ impl ChildGroup {
     /// A new child is in it. Answers whether that child is held back.
     #[must_use]
     pub const fn add(&mut self) -> bool {
-        let is_held = self.unfinished() >= self.parallel;
+        let is_held = self.is_full();
         self.total = self.total.saturating_add(1);
         self.live = self.live.saturating_add(1);
         if is_held {
             self.held = self.held.saturating_add(1);
         }
         is_held
+    }
+
+    /// Whether whoever comes now is held back: a new child, or one that is tried again.
+    #[must_use]
+    pub const fn is_full(&self) -> bool {
+        self.unfinished() >= self.parallel
     }
 
     /// A child has moved.
@@ -72,7 +81,12 @@ impl ChildGroup {
                     self.held = self.held.saturating_sub(1);
                 }
             }
-            ChildMove::Revived => self.live = self.live.saturating_add(1),
+            ChildMove::Revived { is_held } => {
+                self.live = self.live.saturating_add(1);
+                if is_held {
+                    self.held = self.held.saturating_add(1);
+                }
+            }
         }
     }
 

@@ -102,12 +102,18 @@ fn a_group_lets_go_as_many_as_have_ended() {
     // A held one that is canceled makes no room.
     group.moved(ChildMove::Ended { was_held: true });
     assert_eq!((group.release(), group.live, group.held), (0, 3, 1));
-    // A retried one takes the place of the next.
-    group.moved(ChildMove::Revived);
+    // A retried one is held back like any other, until somebody ends.
+    assert!(group.is_full());
+    group.moved(ChildMove::Revived { is_held: true });
+    assert_eq!((group.release(), group.live, group.held), (0, 4, 2));
     group.moved(ChildMove::Ended { was_held: false });
-    assert_eq!((group.release(), group.live), (0, 3));
+    assert_eq!((group.release(), group.live, group.held), (1, 3, 1));
     group.moved(ChildMove::Ended { was_held: false });
     assert_eq!((group.release(), group.live, group.held), (1, 2, 0));
+    group.moved(ChildMove::Ended { was_held: false });
+    assert!(!group.is_full());
+    group.moved(ChildMove::Revived { is_held: false });
+    assert_eq!((group.release(), group.live, group.held), (0, 2, 0));
     for _ in 0..2 {
         assert!(!group.is_over());
         group.moved(ChildMove::Ended { was_held: false });

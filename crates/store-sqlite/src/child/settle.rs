@@ -1,12 +1,14 @@
 //! What writes of runs mean to their families: part of the same transaction.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use sqlx::{Row, SqliteConnection};
 
 use surefoot_kernel_core::{
-    CHILD_DEPTH_MAX, ChildMove, Commit, Parent, Phase, Revival, RowInput, Run, RunId, RunState,
-    StepKey, StoreError, Timestamp, Wake, decide_row, takes_results,
+    CHILD_DEPTH_MAX, ChildGroup, ChildMove, Commit, Parent, Phase, Revival, RowInput, Run, RunId,
+    RunState, StepKey, StoreError, Timestamp, Wake, decide_row, takes_results,
 };
 
 use super::{group, write_group};
@@ -158,10 +160,40 @@ pub(crate) async fn check_revival(
     after: &Run,
 ) -> Result<(), Fault> {
     let moved = ChildMove::of(before, was_held, after);
-    let Some((of, ChildMove::Revived)) = moved else { return Ok(()) };
+    let Some((of, ChildMove::Revived { .. })) = moved else { return Ok(()) };
     match moved_on(conn, of).await? {
         Some(parent) => Err(Fault(StoreError::ParentMovedOn { parent })),
         None => Ok(()),
+    }
+}
+
+/// The groups of children that one batch of commits has tried again, as they are after those.
+#[derive(Debug, Default)]
+pub(crate) struct Revived(BTreeMap<(RunId, StepKey), ChildGroup>);
+
+impl Revived {
+    /// Holds a child that is tried again back where its group is full. The end of a sibling lets it go, even one in the
+    /// same batch.
+    pub(crate) async fn place(
+        &mut self,
+        conn: &mut SqliteConnection,
+        write: &mut Write<'_>,
+    ) -> Result<(), Fault> {
+        let moved = ChildMove::of(write.head.state, write.head.held, &write.after);
+        let Some((of, ChildMove::Revived { .. })) = moved else { return Ok(()) };
+        let group = match self.0.entry((of.run, of.step.clone())) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => match group(conn, of.run, &of.step).await? {
+                Some(group) => new.insert(group),
+                None => return Ok(()),
+            },
+        };
+        let is_held = group.is_full();
+        group.moved(ChildMove::Revived { is_held });
+        if is_held {
+            write.after = Cow::Owned(write.after.clone().into_owned().held());
+        }
+        Ok(())
     }
 }
 

@@ -151,7 +151,11 @@ impl State {
     fn child_moved(&mut self, key: (RunId, StepKey), index: u32, moved: ChildMove, now: Timestamp) {
         let Some(entry) = self.groups.get_mut(&key) else { return };
         entry.group.moved(moved);
-        entry.held.remove(&index);
+        match moved {
+            ChildMove::Ended { was_held: true } => drop(entry.held.remove(&index)),
+            ChildMove::Revived { is_held: true } => drop(entry.held.insert(index)),
+            ChildMove::Ended { was_held: false } | ChildMove::Revived { is_held: false } => {}
+        }
         let mut released = Vec::new();
         for _ in 0..entry.group.release() {
             released.extend(entry.held.pop_first());
@@ -172,8 +176,18 @@ impl State {
     /// A child is not tried again where one above it has moved on.
     pub(super) fn check_revival(&self, before: &Run, after: &Run) -> Result<(), StoreError> {
         let moved = ChildMove::of(before.state(), before.is_held(), after);
-        let Some((of, ChildMove::Revived)) = moved else { return Ok(()) };
+        let Some((of, ChildMove::Revived { .. })) = moved else { return Ok(()) };
         self.moved_on(of).map_or(Ok(()), |parent| Err(StoreError::ParentMovedOn { parent }))
+    }
+
+    /// A child that is tried again is held back where its group is full.
+    pub(super) fn place_revived(&self, before: &Run, after: &mut Run) {
+        let moved = ChildMove::of(before.state(), before.is_held(), after);
+        let Some((of, ChildMove::Revived { .. })) = moved else { return };
+        let entry = self.groups.get(&(of.run, of.step.clone()));
+        if entry.is_some_and(|entry| entry.group.is_full()) {
+            *after = after.clone().held();
+        }
     }
 
     /// The nearest one above a child that keeps it from being tried again.

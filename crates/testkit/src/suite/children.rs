@@ -412,6 +412,61 @@ pub async fn held_children_are_let_go_as_others_end<F: StoreFactory>(world: &Wor
     assert_eq!(world.row(run).await.state(), RunState::Queued);
 }
 
+/// A retried child is held back while as many siblings as may are unfinished, and let go like any other.
+pub async fn a_retried_child_is_held_back_where_its_group_is_full<F: StoreFactory>(
+    world: &World<F>,
+) {
+    let (run, children) = family(world, 5, Some(2)).await;
+    for child in &children[..2] {
+        write(world, *child, failed()).await;
+    }
+    let counts = async || {
+        let group = group(world, run).await;
+        (group.live, group.held)
+    };
+    assert_eq!(counts().await, (3, 1));
+    for child in &children[..2] {
+        let retried = world.input(*child, RowInput::Retry).await.unwrap().run;
+        assert!(retried.is_held(), "{retried:?}");
+        assert_eq!(world.row(*child).await, retried);
+    }
+    assert_eq!(counts().await, (5, 3));
+    let claimed: Vec<RunId> = world.claim().await.into_iter().map(|run| run.id).collect();
+    assert_eq!(claimed.len(), 2, "{claimed:?}");
+    assert!(claimed.iter().all(|run| children[2..4].contains(run)), "{claimed:?}");
+    // By index: the retried ones come before the last one.
+    for (ends, next) in [(2, 0), (3, 1), (0, 4)] {
+        assert!(world.row(children[next]).await.is_held());
+        end(world, children[ends]).await;
+        assert!(!world.row(children[next]).await.is_held());
+    }
+    assert_eq!(counts().await, (2, 0));
+}
+
+/// Retries in one batch, of which the first finds room, keep to the same number.
+pub async fn retries_at_once_keep_to_what_may_be_unfinished<F: StoreFactory>(world: &World<F>) {
+    let (run, children) = family(world, 4, Some(2)).await;
+    for child in &children[..3] {
+        write(world, *child, failed()).await;
+    }
+    let mut writes = JoinSet::new();
+    for child in &children[..3] {
+        let commit = world.decided(*child, RowInput::Retry).await;
+        let store = world.store.clone();
+        writes.spawn(async move { store.run_commit(commit).await.map(drop) });
+    }
+    for written in writes.join_all().await {
+        written.unwrap();
+    }
+    let group = group(world, run).await;
+    assert_eq!((group.live, group.held), (4, 2));
+    let mut held = 0;
+    for child in &children {
+        held += u32::from(world.row(*child).await.is_held());
+    }
+    assert_eq!(held, 2);
+}
+
 /// Should the last end have gone unseen, the scan wakes the parent.
 pub async fn the_scan_wakes_a_parent_whose_children_have_ended<F: StoreFactory>(world: &World<F>) {
     let (run, children) = family(world, 2, None).await;

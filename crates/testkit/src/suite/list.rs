@@ -172,6 +172,8 @@ macro_rules! store_suite {
                     a_park_on_children_that_have_ended_wakes_at_once
                     attention_is_not_the_end_of_a_child
                     held_children_are_let_go_as_others_end
+                    a_retried_child_is_held_back_where_its_group_is_full
+                    retries_at_once_keep_to_what_may_be_unfinished
                     the_scan_wakes_a_parent_whose_children_have_ended
                     a_failed_parent_leaves_its_children_alone
                     a_child_is_retried_until_its_result_is_taken

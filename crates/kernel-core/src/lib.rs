@@ -38,7 +38,7 @@ pub use budget::{
 pub use cancel::{Cancel, CancelSource};
 pub use children::{
     CHILD_DEPTH_MAX, CHILDREN_MAX, CHILDREN_MAX_BYTES, CheckedChild, Child, ChildGroup, ChildMove,
-    ChildResult, ChildVersion, Children, ChildrenError, Join, Joined, takes_results,
+    ChildResult, ChildVersion, Children, ChildrenError, Join, Joined, Revival, takes_results,
 };
 pub use code::Code;
 pub use decide::{

@@ -27,7 +27,10 @@ pub enum ChildMove {
         was_held: bool,
     },
     /// An operator had it tried again.
-    Revived,
+    Revived {
+        /// It is held back: as many siblings as may are unfinished.
+        is_held: bool,
+    },
 }
 
 impl ChildMove {
@@ -38,7 +41,7 @@ impl ChildMove {
         let parent = after.origin.parent.as_ref()?;
         match (before.is_terminal(), after.state().is_terminal()) {
             (false, true) => Some((parent, Self::Ended { was_held })),
-            (true, false) => Some((parent, Self::Revived)),
+            (true, false) => Some((parent, Self::Revived { is_held: after.is_held() })),
             (false, false) | (true, true) => None,
         }
     }
@@ -54,13 +57,19 @@ impl ChildGroup {
     /// A new child is in it. Answers whether that child is held back.
     #[must_use]
     pub const fn add(&mut self) -> bool {
-        let is_held = self.unfinished() >= self.parallel;
+        let is_held = self.is_full();
         self.total = self.total.saturating_add(1);
         self.live = self.live.saturating_add(1);
         if is_held {
             self.held = self.held.saturating_add(1);
         }
         is_held
+    }
+
+    /// Whether whoever comes now is held back: a new child, or one that is tried again.
+    #[must_use]
+    pub const fn is_full(&self) -> bool {
+        self.unfinished() >= self.parallel
     }
 
     /// A child has moved.
@@ -72,7 +81,12 @@ impl ChildGroup {
                     self.held = self.held.saturating_sub(1);
                 }
             }
-            ChildMove::Revived => self.live = self.live.saturating_add(1),
+            ChildMove::Revived { is_held } => {
+                self.live = self.live.saturating_add(1);
+                if is_held {
+                    self.held = self.held.saturating_add(1);
+                }
+            }
         }
     }
 
@@ -91,7 +105,7 @@ impl ChildGroup {
         self.live == 0
     }
 
-    /// Whether a failed child may be tried again, as far as its parent is concerned: not once the parent has gone on
+    /// Whether a failed child may be tried again, as far as its parent alone is concerned: not once the parent has gone on
     /// with its result, nor while the parent may be reading it.
     #[must_use]
     pub fn may_revive(&self, parent: &Run, step: &StepKey) -> bool {
@@ -121,6 +135,32 @@ impl ChildGroup {
 
     const fn unfinished(&self) -> u32 {
         self.live.saturating_sub(self.held)
+    }
+}
+
+/// Whether a failed child may be tried again, as far as those above it are concerned. Stores ask of one after the other,
+/// from its parent up to the root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Revival {
+    /// Whether the one below has ended, so that only its own retry would read what the child comes to.
+    below_has_ended: bool,
+}
+
+impl Default for Revival {
+    fn default() -> Self {
+        Self { below_has_ended: true }
+    }
+}
+
+impl Revival {
+    /// Whether the next one above leaves the child free to be tried again: it is not canceled, and the one below it
+    /// lives or may be tried again itself.
+    #[must_use]
+    pub fn passes(&mut self, above: &Run, step: &StepKey, group: Option<&ChildGroup>) -> bool {
+        let may_revive =
+            !self.below_has_ended || group.is_none_or(|group| group.may_revive(above, step));
+        self.below_has_ended = above.state().is_terminal();
+        above.cancel.is_none() && may_revive
     }
 }
 

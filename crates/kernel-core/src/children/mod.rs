@@ -14,11 +14,11 @@ use serde_json::Value;
 
 use crate::payload::{Payload, PayloadError};
 use crate::{
-    Code, Failure, Origin, Parent, Phase, Run, RunId, StepKey, StoreError, Timestamp, Todo,
-    VersionId, WorkflowKey,
+    Code, Failure, Origin, Parent, Phase, Run, RunId, StepKey, StoreError, Timestamp, VersionId,
+    WorkflowKey,
 };
 
-pub use group::{ChildGroup, ChildMove, takes_results};
+pub use group::{ChildGroup, ChildMove, Revival, takes_results};
 pub use join::{ChildResult, Join, Joined};
 
 /// Children that one call may create.
@@ -298,10 +298,12 @@ impl Run {
         matches!(self.phase, Phase::Queued { ready_at: Timestamp::MAX, .. })
     }
 
-    /// The same run, not claimable before the core says so.
+    /// The same queued run, not claimable before the core says so.
     #[must_use]
     pub fn held(mut self) -> Self {
-        self.phase = Phase::Queued { ready_at: Timestamp::MAX, todo: Todo::Steps };
+        if let Phase::Queued { ready_at, .. } = &mut self.phase {
+            *ready_at = Timestamp::MAX;
+        }
         self
     }
 

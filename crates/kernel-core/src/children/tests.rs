@@ -102,12 +102,18 @@ fn a_group_lets_go_as_many_as_have_ended() {
     // A held one that is canceled makes no room.
     group.moved(ChildMove::Ended { was_held: true });
     assert_eq!((group.release(), group.live, group.held), (0, 3, 1));
-    // A retried one takes the place of the next.
-    group.moved(ChildMove::Revived);
+    // A retried one is held back like any other, until somebody ends.
+    assert!(group.is_full());
+    group.moved(ChildMove::Revived { is_held: true });
+    assert_eq!((group.release(), group.live, group.held), (0, 4, 2));
     group.moved(ChildMove::Ended { was_held: false });
-    assert_eq!((group.release(), group.live), (0, 3));
+    assert_eq!((group.release(), group.live, group.held), (1, 3, 1));
     group.moved(ChildMove::Ended { was_held: false });
     assert_eq!((group.release(), group.live, group.held), (1, 2, 0));
+    group.moved(ChildMove::Ended { was_held: false });
+    assert!(!group.is_full());
+    group.moved(ChildMove::Revived { is_held: false });
+    assert_eq!((group.release(), group.live, group.held), (0, 2, 0));
     for _ in 0..2 {
         assert!(!group.is_over());
         group.moved(ChildMove::Ended { was_held: false });
@@ -214,4 +220,31 @@ fn a_result_that_was_taken_is_not_changed_by_a_retry() {
     let (actor, reason, at) = (String::new(), String::new(), Timestamp::default());
     canceled.cancel = Some(crate::CancelRequest { actor, reason, at });
     assert!(!group.may_revive(&canceled, &step));
+}
+
+#[test]
+fn a_retry_needs_everybody_above() {
+    let step = step();
+    let mut taken = ChildGroup::new(u32::MAX);
+    taken.taken = true;
+    let ended = |error: Failure| {
+        let mut run = parent();
+        run.phase = Phase::Failed { error, abandoned: None };
+        run
+    };
+    let stands_there = ended(Failure::new("OUT_OF_STOCK", "no bolts").at(&step));
+    let mut revival = Revival::default();
+    assert!(revival.passes(&stands_there, &step, Some(&taken)));
+    assert!(!revival.passes(&parent(), &step, Some(&taken)), "nobody reads what it comes to");
+    let mut revival = Revival::default();
+    assert!(revival.passes(&stands_there, &step, Some(&taken)));
+    assert!(revival.passes(&stands_there, &step, Some(&taken)), "all of them may be retried");
+    // Above one that lives, only a cancel counts.
+    let mut revival = Revival::default();
+    assert!(revival.passes(&parent(), &step, Some(&ChildGroup::new(1))));
+    assert!(revival.passes(&parent(), &step, Some(&taken)));
+    let mut canceled = parent();
+    let (actor, reason, at) = (String::new(), String::new(), Timestamp::default());
+    canceled.cancel = Some(crate::CancelRequest { actor, reason, at });
+    assert!(!revival.passes(&canceled, &step, None));
 }

@@ -19,13 +19,14 @@ pub enum StoreError {
     /// Cancel was requested.
     #[error("cancel was requested")]
     Canceled,
-    /// An operator wants a child tried again, and its parent has gone on with its result, or is reading it.
+    /// An operator wants a child tried again, and one above it has gone on with the result of its own child, or is
+    /// reading it, or was canceled.
     #[error(
-        "the parent, run {parent}, has taken the result of this run, or is reading it, or was canceled: \
-         start a new run"
+        "run {parent}, of which this run is a descendant, has taken the result of its child, or is reading it, or was \
+         canceled: start a new run"
     )]
     ParentMovedOn {
-        /// The parent.
+        /// The one that has gone on: the parent, or one above it.
         parent: RunId,
     },
     /// The charge would pass a cap of the root run's budget: nothing of this write was written.

@@ -106,7 +106,8 @@ pub struct RunDetail {
     pub event: Option<EventRow>,
     /// Its children, by the step that created them.
     pub children: Vec<GroupRow>,
-    /// The group that it belongs to, if it is a child; and whether its parent has gone on with its result.
+    /// The group that it belongs to, if it is a child; and whether it may not be tried again since one above it has
+    /// moved on.
     pub group: Option<(GroupRow, bool)>,
     /// The store's time.
     pub now: Timestamp,

@@ -1,4 +1,8 @@
 -- child/cancel_batch
-SELECT no, parent_index FROM run
-WHERE parent_run = ?1 AND parent_step = ?2 AND parent_index >= ?3 AND ended_at IS NULL
+-- Those that live, and those below whom somebody may: ended with children, and without a cancel of their own, which
+-- would have been carried on.
+SELECT no, id, parent_index, ended_at IS NOT NULL AS ended FROM run
+WHERE parent_run = ?1 AND parent_step = ?2 AND parent_index >= ?3
+    AND (ended_at IS NULL OR (cancel IS NULL
+        AND EXISTS (SELECT 1 FROM child_group WHERE child_group.parent = run.id)))
 ORDER BY parent_index LIMIT ?4

@@ -3,9 +3,10 @@
 use sqlx::{Row, SqliteConnection};
 
 use surefoot_kernel_core::{
-    App, CancelRequest, Commit, RowInput, RunId, StepKey, Timestamp, decide_row,
+    App, CHILD_DEPTH_MAX, CancelRequest, Commit, RowInput, RunId, StepKey, Timestamp, decide_row,
 };
 
+use super::settle::begin_cancels;
 use crate::error::Fault;
 use crate::event::emit::sixteen;
 use crate::run::read::{run_by_id, runs_by_no};
@@ -86,25 +87,59 @@ async fn batch(
         .bind(limit)
         .fetch_all(&mut *conn)
         .await?;
-    let numbers = rows.iter().map(|row| row.try_get("no")).collect::<Result<Vec<i64>, _>>()?;
+    let mut live: Vec<i64> = Vec::with_capacity(rows.len());
+    let mut ended: Vec<RunId> = Vec::new();
+    for row in &rows {
+        if row.try_get("ended")? {
+            ended.push(RunId::from_bytes(sixteen(row, "id")?));
+        } else {
+            live.push(row.try_get("no")?);
+        }
+    }
     let is_last = rows.len() < usize::try_from(limit).unwrap_or(usize::MAX);
     let last: Option<i64> = rows.last().map(|row| row.try_get("parent_index")).transpose()?;
     let next = last.filter(|_| !is_last).map(|last| last.saturating_add(1));
     let query = sqlx::query(sql::CHILD_CANCEL_FROM).bind(parent).bind(step).bind(next);
     query.execute(&mut *conn).await?;
-    let request = run_by_id(conn, group.parent).await?.and_then(|(_, parent)| parent.cancel);
-    if let Some(CancelRequest { actor, reason, .. }) = request {
-        let mut decided = Vec::with_capacity(numbers.len());
-        for (head, run) in runs_by_no(conn, &numbers).await? {
-            let (actor, reason) = (actor.clone(), reason.clone());
-            let facts = decide_row(&run, RowInput::Cancel { actor, reason }, now);
-            let facts = facts.unwrap_or_default();
-            if !facts.is_empty() {
-                canceled.push(run.id);
-                decided.push((head, Commit::new(&run, &facts), None));
-            }
-        }
-        write_decided(conn, &decided, now).await?;
+    if let Some(request) = request_above(conn, group.parent).await? {
+        canceled.extend(cancel_all(conn, &live, &request, now).await?);
+        begin_cancels(conn, &ended).await?;
     }
-    Ok(u32::try_from(numbers.len()).unwrap_or(u32::MAX).max(1))
+    Ok(u32::try_from(rows.len()).unwrap_or(u32::MAX).max(1))
+}
+
+/// The request that is carried on to the children of a run: its own, or that of the nearest one above it, if the run
+/// had ended before the request came to it.
+async fn request_above(
+    conn: &mut SqliteConnection,
+    parent: RunId,
+) -> Result<Option<CancelRequest>, Fault> {
+    let mut above = Some(parent);
+    for _ in 0..=CHILD_DEPTH_MAX {
+        let Some(id) = above else { break };
+        let Some((_, run)) = run_by_id(conn, id).await? else { break };
+        if run.cancel.is_some() {
+            return Ok(run.cancel);
+        }
+        above = run.origin.parent.as_ref().map(|parent| parent.run);
+    }
+    Ok(None)
+}
+
+async fn cancel_all(
+    conn: &mut SqliteConnection,
+    numbers: &[i64],
+    request: &CancelRequest,
+    now: Timestamp,
+) -> Result<Vec<RunId>, Fault> {
+    let mut decided = Vec::with_capacity(numbers.len());
+    for (head, run) in runs_by_no(conn, numbers).await? {
+        let (actor, reason) = (request.actor.clone(), request.reason.clone());
+        let facts = decide_row(&run, RowInput::Cancel { actor, reason }, now).unwrap_or_default();
+        if !facts.is_empty() {
+            decided.push((head, Commit::new(&run, &facts), None));
+        }
+    }
+    write_decided(conn, &decided, now).await?;
+    Ok(decided.iter().map(|(_, commit, _)| commit.after.id).collect())
 }

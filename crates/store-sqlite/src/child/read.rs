@@ -3,11 +3,11 @@
 use sqlx::{Row, SqliteConnection};
 
 use surefoot_kernel_core::{
-    ChildResult, ChildrenPage, ChildrenRequest, GroupRow, Phase, Run, RunId, RunState, StepKey,
+    ChildResult, ChildrenPage, ChildrenRequest, GroupRow, Run, RunId, RunState, StepKey,
 };
 
 use super::group;
-use super::settle::is_settled;
+use super::settle::moved_on;
 use crate::error::Fault;
 use crate::run::load::read_result;
 use crate::run::row::read_run;
@@ -87,7 +87,7 @@ async fn states(
     Ok(states)
 }
 
-/// The group of a child, and whether its parent has gone on with its result.
+/// The group of a child, and whether it is not tried again since one above it has moved on.
 pub(crate) async fn group_of(
     conn: &mut SqliteConnection,
     run: &Run,
@@ -102,14 +102,7 @@ pub(crate) async fn group_of(
         parallel: group.parallel,
         states: states(conn, of.run, &of.step).await?,
     };
-    let is_taken = match &run.phase {
-        Phase::Failed { .. } => is_settled(conn, of.run, &of.step).await?,
-        Phase::Queued { .. }
-        | Phase::Running { .. }
-        | Phase::Waiting(_)
-        | Phase::NeedsAttention(_)
-        | Phase::Succeeded { .. }
-        | Phase::Canceled { .. } => false,
-    };
+    let is_failed = run.state() == RunState::Failed;
+    let is_taken = is_failed && moved_on(conn, of).await?.is_some();
     Ok(Some((row, is_taken)))
 }

@@ -1,12 +1,14 @@
 //! What writes of runs mean to their families: part of the same transaction.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use sqlx::{Row, SqliteConnection};
 
 use surefoot_kernel_core::{
-    ChildMove, Commit, Phase, RowInput, Run, RunId, RunState, StepKey, StoreError, Timestamp, Wake,
-    decide_row, takes_results,
+    CHILD_DEPTH_MAX, ChildGroup, ChildMove, Commit, Parent, Phase, Revival, RowInput, Run, RunId,
+    RunState, StepKey, StoreError, Timestamp, Wake, decide_row, takes_results,
 };
 
 use super::{group, write_group};
@@ -57,7 +59,15 @@ async fn own_children(conn: &mut SqliteConnection, write: &Write<'_>) -> Result<
 async fn own_cancels(conn: &mut SqliteConnection, writes: &[&Write<'_>]) -> Result<(), Fault> {
     let canceled: Vec<RunId> =
         writes.iter().filter(|write| write.asks_to_cancel()).map(|write| write.after.id).collect();
-    for piece in pieces(&canceled) {
+    begin_cancels(conn, &canceled).await
+}
+
+/// A cancel is on its way to the children of these parents.
+pub(crate) async fn begin_cancels(
+    conn: &mut SqliteConnection,
+    parents: &[RunId],
+) -> Result<(), Fault> {
+    for piece in pieces(parents) {
         let mut query = sqlx::query(sql::CHILD_CANCEL.text(piece.len()));
         for run in piece {
             query = query.bind(run.to_bytes().to_vec());
@@ -143,27 +153,65 @@ async fn wake_parent(
     Ok(())
 }
 
-/// A child whose result its parent has taken is not tried again. Asked before anything is written.
+/// A child is not tried again where one above it has moved on. Asked before anything is written.
 pub(crate) async fn check_revival(
     conn: &mut SqliteConnection,
     (before, was_held): (RunState, bool),
     after: &Run,
 ) -> Result<(), Fault> {
     let moved = ChildMove::of(before, was_held, after);
-    let Some((of, ChildMove::Revived)) = moved else { return Ok(()) };
-    if is_settled(conn, of.run, &of.step).await? {
-        return Err(Fault(StoreError::ParentMovedOn { parent: of.run }));
+    let Some((of, ChildMove::Revived { .. })) = moved else { return Ok(()) };
+    match moved_on(conn, of).await? {
+        Some(parent) => Err(Fault(StoreError::ParentMovedOn { parent })),
+        None => Ok(()),
     }
-    Ok(())
 }
 
-/// Whether the parent has gone on with the results of a step's children.
-pub(crate) async fn is_settled(
+/// The groups of children that one batch of commits has tried again, as they are after those.
+#[derive(Debug, Default)]
+pub(crate) struct Revived(BTreeMap<(RunId, StepKey), ChildGroup>);
+
+impl Revived {
+    /// Holds a child that is tried again back where its group is full. The end of a sibling lets it go, even one in the
+    /// same batch.
+    pub(crate) async fn place(
+        &mut self,
+        conn: &mut SqliteConnection,
+        write: &mut Write<'_>,
+    ) -> Result<(), Fault> {
+        let moved = ChildMove::of(write.head.state, write.head.held, &write.after);
+        let Some((of, ChildMove::Revived { .. })) = moved else { return Ok(()) };
+        let group = match self.0.entry((of.run, of.step.clone())) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => match group(conn, of.run, &of.step).await? {
+                Some(group) => new.insert(group),
+                None => return Ok(()),
+            },
+        };
+        let is_held = group.is_full();
+        group.moved(ChildMove::Revived { is_held });
+        if is_held {
+            write.after = Cow::Owned(write.after.clone().into_owned().held());
+        }
+        Ok(())
+    }
+}
+
+/// The nearest one above a child that keeps it from being tried again.
+pub(crate) async fn moved_on(
     conn: &mut SqliteConnection,
-    parent: RunId,
-    step: &StepKey,
-) -> Result<bool, Fault> {
-    let Some(group) = group(conn, parent, step).await? else { return Ok(false) };
-    let parent = run_by_id(conn, parent).await?;
-    Ok(parent.is_some_and(|(_, parent)| !group.may_revive(&parent, step)))
+    parent: &Parent,
+) -> Result<Option<RunId>, Fault> {
+    let mut revival = Revival::default();
+    let mut above = Some(parent.clone());
+    for _ in 0..CHILD_DEPTH_MAX {
+        let Some(Parent { run: id, step, .. }) = above else { break };
+        let Some((_, run)) = run_by_id(conn, id).await? else { break };
+        let group = group(conn, id, &step).await?;
+        if !revival.passes(&run, &step, group.as_ref()) {
+            return Ok(Some(id));
+        }
+        above = run.origin.parent.clone();
+    }
+    Ok(None)
 }

@@ -13,7 +13,7 @@ use super::wake::occurred;
 use super::write::{Write, write_all};
 use crate::budget::Charges;
 use crate::child::cancel;
-use crate::child::settle::check_revival;
+use crate::child::settle::{Revived, check_revival};
 use crate::error::Fault;
 use crate::retention::delete::gone_there;
 use crate::retention::is_doomed;
@@ -29,6 +29,7 @@ pub(crate) async fn commit_group(
     let mut verdicts = Vec::with_capacity(commits.len());
     let mut writes = Vec::with_capacity(commits.len());
     let mut charges = Charges::default();
+    let mut revived = Revived::default();
     for commit in commits {
         let head = match heads.remove(&commit.before.run) {
             // A run that was deleted has no holder any more.
@@ -53,6 +54,7 @@ pub(crate) async fn commit_group(
         match head {
             Ok(head) => {
                 let mut write = Write::of(head, commit);
+                revived.place(conn, &mut write).await?;
                 match wake_at_once(conn, &mut write, now).await {
                     Ok(()) => match charges.take(conn, commit).await? {
                         Ok(()) => {

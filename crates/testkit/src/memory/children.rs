@@ -6,10 +6,10 @@ use std::sync::Arc;
 use serde_json::Value;
 use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::{
-    App, BoxFuture, CheckedChild, ChildGroup, ChildMove, ChildResult, ChildVersion,
-    ChildrenCreated, ChildrenError, ChildrenOn, ChildrenPage, ChildrenRequest, CreateChildren,
-    GroupRow, Invocation, Phase, Resume, RowInput, Run, RunId, RunState, StepKey, StoreError,
-    Timestamp, WorkflowKey, takes_results,
+    App, BoxFuture, CHILD_DEPTH_MAX, CancelRequest, CheckedChild, ChildGroup, ChildMove,
+    ChildResult, ChildVersion, ChildrenCreated, ChildrenError, ChildrenOn, ChildrenPage,
+    ChildrenRequest, CreateChildren, GroupRow, Invocation, Parent, Phase, Resume, Revival,
+    RowInput, Run, RunId, RunState, StepKey, StoreError, Timestamp, WorkflowKey, takes_results,
 };
 
 use super::state::{GroupEntry, RunEntry, State};
@@ -124,15 +124,38 @@ impl State {
             entry.group.taken = true;
         }
         if before.cancel.is_none() && after.cancel.is_some() {
-            let own = self.groups.iter_mut().filter(|((parent, _), _)| *parent == after.id);
-            own.for_each(|(_, entry)| entry.cancel_from = Some(0));
+            self.begin_cancel(after.id);
         }
+    }
+
+    /// A cancel is on its way to the children of a run.
+    fn begin_cancel(&mut self, parent: RunId) {
+        let own = self.groups.iter_mut().filter(|((of, _), _)| *of == parent);
+        own.for_each(|(_, entry)| entry.cancel_from = Some(0));
+    }
+
+    /// The request that is carried on to the children of a run: its own, or that of the nearest one above it, if the
+    /// run had ended before the request came to it.
+    fn request_above(&self, parent: RunId) -> Option<CancelRequest> {
+        let mut above = Some(parent);
+        for _ in 0..=CHILD_DEPTH_MAX {
+            let run = &self.runs.get(&above?)?.run;
+            if run.cancel.is_some() {
+                return run.cancel.clone();
+            }
+            above = run.origin.parent.as_ref().map(|parent| parent.run);
+        }
+        None
     }
 
     fn child_moved(&mut self, key: (RunId, StepKey), index: u32, moved: ChildMove, now: Timestamp) {
         let Some(entry) = self.groups.get_mut(&key) else { return };
         entry.group.moved(moved);
-        entry.held.remove(&index);
+        match moved {
+            ChildMove::Ended { was_held: true } => drop(entry.held.remove(&index)),
+            ChildMove::Revived { is_held: true } => drop(entry.held.insert(index)),
+            ChildMove::Ended { was_held: false } | ChildMove::Revived { is_held: false } => {}
+        }
         let mut released = Vec::new();
         for _ in 0..entry.group.release() {
             released.extend(entry.held.pop_first());
@@ -150,20 +173,37 @@ impl State {
         }
     }
 
-    /// A child whose result its parent has taken is not tried again.
+    /// A child is not tried again where one above it has moved on.
     pub(super) fn check_revival(&self, before: &Run, after: &Run) -> Result<(), StoreError> {
         let moved = ChildMove::of(before.state(), before.is_held(), after);
-        let Some((of, ChildMove::Revived)) = moved else { return Ok(()) };
-        if self.is_settled(of.run, &of.step) {
-            return Err(StoreError::ParentMovedOn { parent: of.run });
-        }
-        Ok(())
+        let Some((of, ChildMove::Revived { .. })) = moved else { return Ok(()) };
+        self.moved_on(of).map_or(Ok(()), |parent| Err(StoreError::ParentMovedOn { parent }))
     }
 
-    fn is_settled(&self, parent: RunId, step: &StepKey) -> bool {
-        let entry = self.groups.get(&(parent, step.clone()));
-        let parent = self.runs.get(&parent);
-        !parent.zip(entry).is_none_or(|(parent, entry)| entry.group.may_revive(&parent.run, step))
+    /// A child that is tried again is held back where its group is full.
+    pub(super) fn place_revived(&self, before: &Run, after: &mut Run) {
+        let moved = ChildMove::of(before.state(), before.is_held(), after);
+        let Some((of, ChildMove::Revived { .. })) = moved else { return };
+        let entry = self.groups.get(&(of.run, of.step.clone()));
+        if entry.is_some_and(|entry| entry.group.is_full()) {
+            *after = after.clone().held();
+        }
+    }
+
+    /// The nearest one above a child that keeps it from being tried again.
+    fn moved_on(&self, parent: &Parent) -> Option<RunId> {
+        let mut revival = Revival::default();
+        let mut above = Some(parent);
+        for _ in 0..CHILD_DEPTH_MAX {
+            let Parent { run: id, step, .. } = above?;
+            let run = &self.runs.get(id)?.run;
+            let entry = self.groups.get(&(*id, step.clone()));
+            if !revival.passes(run, step, entry.map(|entry| &entry.group)) {
+                return Some(*id);
+            }
+            above = run.origin.parent.as_ref();
+        }
+        None
     }
 
     /// Carries cancels on to children, a bounded number of them; says whether there is more to do.
@@ -177,10 +217,7 @@ impl State {
         let mut canceled = Vec::new();
         let mut looked_at = 0;
         while let Some(key) = self.next_cancel(app, only) {
-            let Some(request) = self.runs.get(&key.0).and_then(|entry| entry.run.cancel.clone())
-            else {
-                break;
-            };
+            let request = self.request_above(key.0);
             let Some(entry) = self.groups.get_mut(&key) else { break };
             let from = entry.cancel_from.unwrap_or_default();
             let room = limit.saturating_sub(looked_at);
@@ -188,21 +225,29 @@ impl State {
             let next = from.saturating_add(batch.len());
             entry.cancel_from = (next < entry.children.len()).then_some(next);
             looked_at = looked_at.saturating_add(batch.len());
-            for run in batch {
-                let (actor, reason) = (request.actor.clone(), request.reason.clone());
-                let before = self.runs.get(&run).map(|entry| entry.run.revision);
-                let after = self.row(run, RowInput::Cancel { actor, reason }, now);
-                if let Ok(Some(after)) = after
-                    && Some(after.revision) != before
-                {
-                    canceled.push(run);
-                }
-            }
+            let Some(request) = request else { continue };
+            canceled.extend(batch.into_iter().filter(|run| self.cancel_child(*run, &request, now)));
             if looked_at >= limit {
                 break;
             }
         }
         (canceled, self.next_cancel(app, only).is_some())
+    }
+
+    /// Cancels one child; one that has ended passes the cancel on. Says whether the child was written.
+    fn cancel_child(&mut self, run: RunId, request: &CancelRequest, now: Timestamp) -> bool {
+        let Some(before) = self.runs.get(&run).map(|entry| &entry.run) else { return false };
+        if before.state().is_terminal() {
+            // Its own cancel was carried on already.
+            if before.cancel.is_none() {
+                self.begin_cancel(run);
+            }
+            return false;
+        }
+        let revision = before.revision;
+        let (actor, reason) = (request.actor.clone(), request.reason.clone());
+        let after = self.row(run, RowInput::Cancel { actor, reason }, now);
+        matches!(after, Ok(Some(after)) if after.revision != revision)
     }
 
     fn next_cancel(&self, app: &App, only: Option<RunId>) -> Option<(RunId, StepKey)> {
@@ -241,11 +286,13 @@ impl State {
         of_parent.map(|((_, step), entry)| self.group_row(step, entry)).collect()
     }
 
-    /// The group of a child, and whether its parent has gone on with its result.
+    /// The group of a child, and whether it is not tried again since one above it has moved on.
     pub(super) fn group_of(&self, run: &Run) -> Option<(GroupRow, bool)> {
         let of = run.origin.parent.as_ref()?;
         let entry = self.groups.get(&(of.run, of.step.clone()))?;
-        Some((self.group_row(&of.step, entry), self.is_settled(of.run, &of.step)))
+        let is_failed = run.state() == RunState::Failed;
+        let is_taken = is_failed && self.moved_on(of).is_some();
+        Some((self.group_row(&of.step, entry), is_taken))
     }
 
     fn group_row(&self, step: &StepKey, entry: &GroupEntry) -> GroupRow {

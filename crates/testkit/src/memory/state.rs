@@ -208,6 +208,7 @@ impl State {
         {
             *lease = stored.clone();
         }
+        self.place_revived(&entry.run, &mut commit.after);
         let mut stored = self.write(&commit, now);
         if let Some((key, wake)) = self.occurred(&stored) {
             let input = RowInput::Wake { wake, at_once: true };

@@ -15,7 +15,7 @@ use surefoot_kernel_core::{
 };
 use tokio::task::JoinSet;
 
-use super::world::{World, app, step, unknown};
+use super::world::{World, app, step};
 use super::{StoreFactory, Tamper, Tampered};
 use crate::Drive;
 use crate::plans::{ambiguous, idempotent, plan, pure, run_workflows, transactional};
@@ -26,7 +26,7 @@ async fn parent<F: StoreFactory>(world: &World<F>, count: usize, parallel: Optio
     world.running(plan(vec![run_workflows("one", count, parallel)])).await
 }
 
-async fn spawn<F: StoreFactory>(world: &World<F>, drive: &mut Drive) -> ChildrenCreated {
+pub(super) async fn spawn<F: StoreFactory>(world: &World<F>, drive: &mut Drive) -> ChildrenCreated {
     let command = drive.advance(&world.store).await.unwrap();
     let Some(Command::Spawn(spawn)) = command else { panic!("no children, but {command:?}") };
     drive.spawn(&world.store, spawn).await.unwrap()
@@ -57,15 +57,15 @@ async fn all<F: StoreFactory>(world: &World<F>, parent: RunId) -> Vec<ChildResul
     }
 }
 
-async fn ids<F: StoreFactory>(world: &World<F>, parent: RunId) -> Vec<RunId> {
+pub(super) async fn ids<F: StoreFactory>(world: &World<F>, parent: RunId) -> Vec<RunId> {
     all(world, parent).await.into_iter().map(|child| child.run).collect()
 }
 
-async fn group<F: StoreFactory>(world: &World<F>, parent: RunId) -> GroupRow {
+pub(super) async fn group<F: StoreFactory>(world: &World<F>, parent: RunId) -> GroupRow {
     world.store.children_groups(parent).await.unwrap().remove(0)
 }
 
-async fn live<F: StoreFactory>(world: &World<F>, parent: RunId) -> u32 {
+pub(super) async fn live<F: StoreFactory>(world: &World<F>, parent: RunId) -> u32 {
     group(world, parent).await.live
 }
 
@@ -74,22 +74,22 @@ fn create(drive: &Drive, children: Vec<Child>) -> CreateChildren {
     CreateChildren { before: drive.stamp(), step: step("steps.0"), children, parallel: None }
 }
 
-fn ended(result: Value) -> Fact {
+pub(super) fn ended(result: Value) -> Fact {
     let end = End::Succeeded { result, message: None, step: None };
     Fact::Ended { end, at: surefoot_kernel_core::Timestamp::from_micros(1) }
 }
 
-fn failed() -> Fact {
+pub(super) fn failed() -> Fact {
     let end = End::Failed(Failure::new("OUT_OF_STOCK", "no bolts"));
     Fact::Ended { end, at: surefoot_kernel_core::Timestamp::from_micros(1) }
 }
 
-async fn write<F: StoreFactory>(world: &World<F>, run: RunId, fact: Fact) {
+pub(super) async fn write<F: StoreFactory>(world: &World<F>, run: RunId, fact: Fact) {
     let row = world.row(run).await;
     world.store.run_commit(Commit::new(&row, &[fact])).await.unwrap();
 }
 
-async fn end<F: StoreFactory>(world: &World<F>, run: RunId) {
+pub(super) async fn end<F: StoreFactory>(world: &World<F>, run: RunId) {
     write(world, run, ended(Value::Null)).await;
 }
 
@@ -412,6 +412,61 @@ pub async fn held_children_are_let_go_as_others_end<F: StoreFactory>(world: &Wor
     assert_eq!(world.row(run).await.state(), RunState::Queued);
 }
 
+/// A retried child is held back while as many siblings as may are unfinished, and let go like any other.
+pub async fn a_retried_child_is_held_back_where_its_group_is_full<F: StoreFactory>(
+    world: &World<F>,
+) {
+    let (run, children) = family(world, 5, Some(2)).await;
+    for child in &children[..2] {
+        write(world, *child, failed()).await;
+    }
+    let counts = async || {
+        let group = group(world, run).await;
+        (group.live, group.held)
+    };
+    assert_eq!(counts().await, (3, 1));
+    for child in &children[..2] {
+        let retried = world.input(*child, RowInput::Retry).await.unwrap().run;
+        assert!(retried.is_held(), "{retried:?}");
+        assert_eq!(world.row(*child).await, retried);
+    }
+    assert_eq!(counts().await, (5, 3));
+    let claimed: Vec<RunId> = world.claim().await.into_iter().map(|run| run.id).collect();
+    assert_eq!(claimed.len(), 2, "{claimed:?}");
+    assert!(claimed.iter().all(|run| children[2..4].contains(run)), "{claimed:?}");
+    // By index: the retried ones come before the last one.
+    for (ends, next) in [(2, 0), (3, 1), (0, 4)] {
+        assert!(world.row(children[next]).await.is_held());
+        end(world, children[ends]).await;
+        assert!(!world.row(children[next]).await.is_held());
+    }
+    assert_eq!(counts().await, (2, 0));
+}
+
+/// Retries in one batch, of which the first finds room, keep to the same number.
+pub async fn retries_at_once_keep_to_what_may_be_unfinished<F: StoreFactory>(world: &World<F>) {
+    let (run, children) = family(world, 4, Some(2)).await;
+    for child in &children[..3] {
+        write(world, *child, failed()).await;
+    }
+    let mut writes = JoinSet::new();
+    for child in &children[..3] {
+        let commit = world.decided(*child, RowInput::Retry).await;
+        let store = world.store.clone();
+        writes.spawn(async move { store.run_commit(commit).await.map(drop) });
+    }
+    for written in writes.join_all().await {
+        written.unwrap();
+    }
+    let group = group(world, run).await;
+    assert_eq!((group.live, group.held), (4, 2));
+    let mut held = 0;
+    for child in &children {
+        held += u32::from(world.row(*child).await.is_held());
+    }
+    assert_eq!(held, 2);
+}
+
 /// Should the last end have gone unseen, the scan wakes the parent.
 pub async fn the_scan_wakes_a_parent_whose_children_have_ended<F: StoreFactory>(world: &World<F>) {
     let (run, children) = family(world, 2, None).await;
@@ -424,55 +479,6 @@ pub async fn the_scan_wakes_a_parent_whose_children_have_ended<F: StoreFactory>(
     assert_eq!(resume.wake, Wake::Children);
     // It looks, and waits again for those that are live after all.
     drop(children);
-}
-
-/// Cancel goes down a tree from its top: what can end ends, what nobody can explain yet is flagged.
-///
-/// Covers behaviour 108.
-pub async fn a_cancel_is_carried_down_the_tree<F: StoreFactory>(world: &World<F>) {
-    world.publish("one", plan(vec![ambiguous("pay")])).await;
-    world.publish("middle", plan(vec![run_workflows("one", 3, None)])).await;
-    let mut top = world.running(plan(vec![run_workflows("middle", 2, None)])).await;
-    spawn(world, &mut top).await;
-    let run = top.run().id;
-    let middle = ids(world, run).await;
-    let mut leaves = Vec::new();
-    for parent in &middle {
-        let mut drive = world.claim_run(*parent).await;
-        spawn(world, &mut drive).await;
-        leaves.extend(ids(world, *parent).await);
-    }
-    let mut open = world.claim_run(leaves[0]).await;
-    world.answer(&mut open, unknown()).await;
-    world.pass_secs(2).await;
-    let mut asked = world.claim_run(leaves[0]).await;
-    let unsure = surefoot_kernel_core::ReconcileAnswer::Unknown { why: "nobody knows".to_owned() };
-    asked.advance(&world.store).await.unwrap();
-    let input = surefoot_kernel_core::Input::Reconciled { step: step("steps.0"), answer: unsure };
-    asked.take(&world.store, input).await.unwrap();
-    world.cancel(run).await;
-    while world.recover().await.more {}
-    for run in middle.iter().chain(&leaves[1..]).chain([&run]) {
-        let row = world.row(*run).await;
-        assert!(row.cancel.is_some(), "{row:?}");
-        assert!(row.state() == RunState::Canceled || row.state() == RunState::Running, "{row:?}");
-    }
-    let flagged = world.row(leaves[0]).await;
-    assert_eq!(flagged.state(), RunState::NeedsAttention);
-    assert!(flagged.cancel.is_some() && flagged.has_unsettled_effect());
-    assert_eq!(live(world, middle[0]).await, 1 + running(world, &leaves[1..3]).await);
-    // Nobody comes back to life in a canceled tree.
-    let verdict = surefoot_kernel_core::Verdict::NotPerformed;
-    world.input(leaves[0], RowInput::Resolve { step: step("steps.0"), verdict }).await.unwrap();
-    assert_eq!(world.row(leaves[0]).await.state(), RunState::Canceled);
-}
-
-async fn running<F: StoreFactory>(world: &World<F>, runs: &[RunId]) -> u32 {
-    let mut count = 0;
-    for run in runs {
-        count += u32::from(world.row(*run).await.state() == RunState::Running);
-    }
-    count
 }
 
 /// A parent that fails leaves its children alone.
@@ -570,20 +576,4 @@ pub async fn no_signal_ends_a_wait_for_children<F: StoreFactory>(world: &World<F
     assert!(sent.woken.is_empty());
     assert!(world.recover().await.woken.is_empty());
     assert_eq!(world.row(run).await.state(), RunState::Waiting);
-}
-
-/// Children of children end at the sixteenth level.
-pub async fn a_tree_has_a_bottom<F: StoreFactory>(world: &World<F>) {
-    let mut run = world.run(plan(vec![run_workflows("flow", 1, None)])).await;
-    for depth in 0..surefoot_kernel_core::CHILD_DEPTH_MAX {
-        let mut drive = world.claim_run(run).await;
-        assert_eq!(drive.run().origin.depth(), depth);
-        spawn(world, &mut drive).await;
-        run = ids(world, run).await.remove(0);
-    }
-    let mut drive = world.claim_run(run).await;
-    let command = drive.advance(&world.store).await.unwrap();
-    let Some(Command::Spawn(wanted)) = command else { panic!("{command:?}") };
-    let refused = drive.spawn(&world.store, wanted).await;
-    assert!(matches!(refused, Err(crate::DriveError::Children(ChildrenError::TooDeep { .. }))));
 }

@@ -175,14 +175,20 @@ macro_rules! store_suite {
                     a_park_on_children_that_have_ended_wakes_at_once
                     attention_is_not_the_end_of_a_child
                     held_children_are_let_go_as_others_end
+                    a_retried_child_is_held_back_where_its_group_is_full
+                    retries_at_once_keep_to_what_may_be_unfinished
                     the_scan_wakes_a_parent_whose_children_have_ended
-                    a_cancel_is_carried_down_the_tree
                     a_failed_parent_leaves_its_children_alone
                     a_child_is_retried_until_its_result_is_taken
                     children_of_a_transaction_are_there_if_it_is
                     a_page_of_results_is_bounded
                     no_signal_ends_a_wait_for_children
+                }
+                grandchildren {
                     a_tree_has_a_bottom
+                    a_cancel_is_carried_down_the_tree
+                    a_cancel_goes_past_a_child_that_has_ended
+                    a_child_is_not_retried_where_one_above_has_moved_on
                 }
                 waits {
                     a_deadline_runs_the_step_again_under_the_same_effect_key

@@ -11,6 +11,7 @@ pub mod effects;
 pub mod events;
 pub mod fence;
 pub mod fidelity;
+pub mod grandchildren;
 mod invariants;
 pub mod journal;
 pub mod leases;

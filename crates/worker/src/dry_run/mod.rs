@@ -104,10 +104,7 @@ pub enum DryRunError {
 
 impl From<EmitError> for DryRunError {
     fn from(error: EmitError) -> Self {
-        match error {
-            EmitError::Store(error) => Self::Store(error),
-            error => Self::Event(error),
-        }
+        if let EmitError::Store(error) = error { Self::Store(error) } else { Self::Event(error) }
     }
 }
 

@@ -5,6 +5,7 @@ mod docs;
 mod failure;
 mod mutants;
 mod process;
+mod soak;
 mod test;
 mod tidy;
 mod tools;
@@ -20,6 +21,7 @@ Developer tasks of Surefoot.
 Usage: cargo xtask COMMAND [OPTIONS]
 
   test      every test: unit, integration and doc tests
+  soak      the tests that take minutes each, which `test` leaves out
   tidy      the architecture checks alone
   check     format, lints, docs, licences, architecture: all that CI asks besides the tests
   ci        check, test, and docs --check
@@ -47,6 +49,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
     };
     match command.as_str() {
         "test" => test::run(rest),
+        "soak" => soak::run(rest),
         "tidy" => tidy::run(rest),
         "check" => check::run(rest),
         "ci" => {

@@ -24,7 +24,7 @@ What a test needs and the machine lacks is installed under target/; what cannot 
 
 /// Runs the tests that the arguments name: both kinds, even if the first failed, so that one run tells all.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    let Some(names) = packages(arguments)? else {
+    let Some(names) = packages(arguments, HELP)? else {
         println!("{HELP}");
         return Ok(());
     };
@@ -48,7 +48,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
 }
 
 /// The packages asked for, none meaning all; or nothing at all when help was asked for.
-fn packages(arguments: &[String]) -> Result<Option<Vec<&str>>, Failure> {
+pub(crate) fn packages<'a>(
+    arguments: &'a [String],
+    help: &str,
+) -> Result<Option<Vec<&'a str>>, Failure> {
     let mut names = Vec::new();
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
@@ -56,9 +59,9 @@ fn packages(arguments: &[String]) -> Result<Option<Vec<&str>>, Failure> {
             "-h" | "--help" => return Ok(None),
             "-p" | "--package" => match arguments.next() {
                 Some(name) => names.push(name.as_str()),
-                None => return Err(Failure::usage(format!("`{argument}` needs a crate"), HELP)),
+                None => return Err(Failure::usage(format!("`{argument}` needs a crate"), help)),
             },
-            other => return Err(Failure::usage(format!("`{other}` is not known here"), HELP)),
+            other => return Err(Failure::usage(format!("`{other}` is not known here"), help)),
         }
     }
     Ok(Some(names))
@@ -109,7 +112,7 @@ mod tests {
 
     #[test]
     fn without_arguments_the_whole_workspace_is_tested() {
-        assert_eq!(packages(&[]), Ok(Some(vec![])));
+        assert_eq!(packages(&[], HELP), Ok(Some(vec![])));
         let root = Path::new(".");
         let command = words(&nextest_command(Path::new("n"), root, &[]));
         assert!(command.starts_with("nextest run --locked --all-targets"), "{command}");
@@ -121,7 +124,7 @@ mod tests {
     fn a_crate_can_be_chosen_and_one_without_a_library_has_no_doc_tests() {
         let workspace = Workspace::load().unwrap();
         let line = given("-p worker --package xtask");
-        let chosen: Vec<_> = packages(&line)
+        let chosen: Vec<_> = packages(&line, HELP)
             .unwrap()
             .unwrap()
             .into_iter()
@@ -138,7 +141,7 @@ mod tests {
         for (line, problem) in
             [("-p", "`-p` needs a crate"), ("--fast", "`--fast` is not known here")]
         {
-            let failure = packages(&given(line)).unwrap_err();
+            let failure = packages(&given(line), HELP).unwrap_err();
             assert_eq!(failure, Failure::usage(problem, HELP));
         }
     }

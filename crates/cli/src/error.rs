@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use surefoot_kernel_core::StoreError;
 use surefoot_operator::OperatorError;
+use surefoot_worker::WorkerError;
 
 use crate::Exit;
 
@@ -45,6 +46,10 @@ pub(crate) enum CliError {
     NotConfirmed { verb: &'static str },
     #[error("{0}")]
     Usage(String),
+    #[error("the application's module cannot be made")]
+    Module(#[source] Box<dyn Error + Send + Sync>),
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
     #[error("the runtime cannot start")]
     Runtime(#[source] std::io::Error),
     #[error("the output cannot be written")]
@@ -63,7 +68,7 @@ impl CliError {
             | Self::Input { .. }
             | Self::NotConfirmed { .. }
             | Self::Usage(_) => Exit::Usage,
-            Self::Output(_) => Exit::Finding,
+            Self::Output(_) | Self::Module(_) | Self::Worker(_) => Exit::Finding,
             #[cfg(feature = "demo")]
             Self::Demo(_) => Exit::Finding,
         }

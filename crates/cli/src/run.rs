@@ -5,11 +5,12 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use surefoot_language::{Bindings, Manifest};
+use surefoot_language::{Bindings, Manifest, Module, Previews, RunsOn};
+use surefoot_store_sqlite::{SqliteStore, SqliteTx};
 use tracing_subscriber::EnvFilter;
 
 use crate::args::Arguments;
-use crate::command::{self, BuiltIn};
+use crate::command::{self, BuiltIn, MakePreviews};
 use crate::error::CliError;
 use crate::page::{to_stderr, to_stdout, wants_colour};
 use crate::{Exit, page};
@@ -36,6 +37,23 @@ impl Cli {
     /// With the application's names and the stable ids behind them, for `publish`.
     pub fn bindings(mut self, bindings: Bindings) -> Self {
         self.built_in.bindings = bindings;
+        self
+    }
+
+    /// With the application's module, made for the store that a command opens: `dry-run` previews by itself, and
+    /// `serve-dry-runs` does so for others. Neither has a way to an effect.
+    pub fn module<B, E>(
+        mut self,
+        make: impl Fn(&SqliteStore) -> Result<Module<B>, E> + Send + Sync + 'static,
+    ) -> Self
+    where
+        B: RunsOn<SqliteTx>,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        self.built_in.previews = Some(MakePreviews::new(move |store| {
+            let module = make(store).map_err(Into::into)?;
+            Ok(Previews::of::<SqliteTx, B>(&module))
+        }));
         self
     }
 

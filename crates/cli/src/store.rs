@@ -19,6 +19,11 @@ pub(crate) enum Need {
 
 /// Opens the store that a URL names.
 pub(crate) async fn open(url: &str, need: Need) -> Result<Arc<dyn Store>, CliError> {
+    Ok(Arc::new(embedded(url, need).await?))
+}
+
+/// Opens the embedded store that a URL names.
+pub(crate) async fn embedded(url: &str, need: Need) -> Result<SqliteStore, CliError> {
     if url.starts_with("postgres:") || url.starts_with("postgresql:") {
         return Err(CliError::NoPostgres);
     }
@@ -35,8 +40,6 @@ pub(crate) async fn open(url: &str, need: Need) -> Result<Arc<dyn Store>, CliErr
         return Err(CliError::NoStore(path));
     }
     let options = SqliteOptions::new(&path).create_if_missing(need == Need::Created);
-    match SqliteStore::open_with(options).await {
-        Ok(store) => Ok(Arc::new(store)),
-        Err(source) => Err(CliError::Store { url: url.to_owned(), source }),
-    }
+    let opened = SqliteStore::open_with(options).await;
+    opened.map_err(|source| CliError::Store { url: url.to_owned(), source })
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::payload::{Payload, PayloadError};
+use crate::payload::{Payload, PayloadError, to_value};
 use crate::{EmitError, Micros, SignalError, StepKey, Timestamp, TraceContext, WorkflowKey};
 
 /// At most this many bytes of serialised JSON, each for `data` and for `context` of an event.
@@ -43,8 +43,8 @@ pub enum Dispatch {
 #[must_use = "an event does nothing until it is emitted"]
 pub struct Event {
     pub(crate) kind: String,
-    pub(crate) data: Result<Value, String>,
-    pub(crate) context: Result<Value, String>,
+    pub(crate) data: Result<Value, PayloadError>,
+    pub(crate) context: Result<Value, PayloadError>,
     pub(crate) authorization: Option<Value>,
     pub(crate) dedupe_key: Option<String>,
     pub(crate) occurred_at: Option<Timestamp>,
@@ -56,11 +56,11 @@ pub struct Event {
 impl Event {
     /// An untyped event. Prefer the typed constructor that a trigger type brings.
     ///
-    /// Data that cannot be written as JSON is reported by `emit`.
+    /// Data that cannot be written as JSON, such as a float that is not finite, is reported by `emit`.
     pub fn new(kind: impl Into<String>, data: impl Serialize) -> Self {
         Self {
             kind: kind.into(),
-            data: serde_json::to_value(data).map_err(|error| error.to_string()),
+            data: to_value(&data),
             context: Ok(Value::Null),
             authorization: None,
             dedupe_key: None,
@@ -90,7 +90,7 @@ impl Event {
 
     /// What every step may read as `context.*`.
     pub fn context(mut self, context: impl Serialize) -> Self {
-        self.context = serde_json::to_value(context).map_err(|error| error.to_string());
+        self.context = to_value(&context);
         self
     }
 
@@ -212,11 +212,13 @@ fn length(field: &'static str, text: &str, max: usize) -> Result<(), EmitError> 
     }
 }
 
-fn payload(field: &'static str, value: Result<Value, String>) -> Result<Payload, EmitError> {
-    let refused = |pointer, why| EmitError::Payload { field, pointer, why };
-    let value = value.map_err(|why| refused(String::new(), why))?;
-    let payload = Payload::from_value(&value)
-        .map_err(|PayloadError { pointer, rule }| refused(pointer, rule.to_string()))?;
+fn payload(field: &'static str, value: Result<Value, PayloadError>) -> Result<Payload, EmitError> {
+    let refused = |PayloadError { pointer, rule }| EmitError::Payload {
+        field,
+        pointer,
+        why: rule.to_string(),
+    };
+    let payload = value.and_then(|value| Payload::from_value(&value)).map_err(refused)?;
     let (bytes, limit) = (payload.text().len(), EVENT_MAX_PAYLOAD_BYTES);
     if bytes > limit { Err(EmitError::TooLarge { field, bytes, limit }) } else { Ok(payload) }
 }
@@ -334,7 +336,7 @@ impl Dependency {
 pub struct Signal {
     pub(crate) kind: String,
     pub(crate) key: String,
-    pub(crate) data: Result<Value, String>,
+    pub(crate) data: Result<Value, PayloadError>,
 }
 
 impl Signal {
@@ -345,7 +347,7 @@ impl Signal {
 
     /// At most 64 KiB of JSON; data that cannot be written as JSON is reported when it is sent.
     pub fn data(mut self, data: impl Serialize) -> Self {
-        self.data = serde_json::to_value(data).map_err(|error| error.to_string());
+        self.data = to_value(&data);
         self
     }
 }
@@ -373,10 +375,11 @@ impl Signal {
                 return Err(SignalError::Length { field, min: 1, max, got });
             }
         }
-        let refused = |pointer, why| SignalError::Payload { pointer, why };
-        let value = self.data.map_err(|why| refused(String::new(), why))?;
-        let data = Payload::from_value(&value)
-            .map_err(|PayloadError { pointer, rule }| refused(pointer, rule.to_string()))?;
+        let refused = |PayloadError { pointer, rule }| SignalError::Payload {
+            pointer,
+            why: rule.to_string(),
+        };
+        let data = self.data.and_then(|value| Payload::from_value(&value)).map_err(refused)?;
         let (bytes, limit) = (data.text().len(), SIGNAL_MAX_DATA_BYTES);
         if bytes > limit {
             return Err(SignalError::TooLarge { bytes, limit });

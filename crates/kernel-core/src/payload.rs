@@ -7,10 +7,14 @@
 //! other is the nearest `f64` and must be finite. `-0` is the integer 0: as a number of the language it is equal to
 //! 0 and to `-0.0`, and its text stays `-0`.
 
+mod written;
+
 use std::fmt::{self, Write as _};
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
+
+pub use written::to_value;
 
 /// Levels of nesting, the value at the bottom counted: at most 127 lists and objects around a scalar. It is the
 /// limit up to which every reader that is built on `serde_json` can follow.
@@ -176,6 +180,9 @@ pub enum Rule {
     /// Numbers are finite as `f64`.
     #[error("the number is too large for a 64-bit float; keep it as a text")]
     NumberRange,
+    /// Numbers are finite.
+    #[error("the number is not finite, and JSON has none such; leave it out, or keep it as a text")]
+    NotFinite,
     /// Text is Unicode.
     #[error(
         "a text has one half of a surrogate pair (`\\ud800` to `\\udfff`), which is no character"

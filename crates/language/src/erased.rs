@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use serde_json::Value;
+use surefoot_kernel_core::payload::{PayloadError, to_value};
 use surefoot_kernel_core::{BoxFuture, Code, EffectClass, Fence};
 
 use crate::action::{ActionInput, ActionOutput, Ambiguous, Idempotent, Pure, Transactional};
@@ -214,7 +215,12 @@ fn read<I: ActionInput>(input: &Value) -> Result<I, InputError> {
 }
 
 fn write<O: ActionOutput>(output: O) -> Result<Value, OutputError> {
-    serde_json::to_value(output).map_err(|error| OutputError { message: error.to_string() })
+    to_value(&output).map_err(|error| OutputError { message: said(error) })
+}
+
+/// Where and why.
+fn said(PayloadError { pointer, rule }: PayloadError) -> String {
+    if pointer.is_empty() { rule.to_string() } else { format!("at `{pointer}`, {rule}") }
 }
 
 /// Keeps what the step's fence said, in case the action's error hides it.

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
-    App, AppHealth, Coverage, Micros, RunState, SessionRow, Timestamp, is_live,
+    App, AppHealth, Coverage, Micros, Mode, RunState, SessionRow, Timestamp, is_live,
 };
 
 use crate::view::{
@@ -75,7 +75,7 @@ fn missing_modules(
 ) -> Vec<MissingModuleView> {
     let now = numbers.now;
     let lacking = footprints.iter().filter_map(|footprint| {
-        let lacks = match Coverage::of(footprint, sessions, now) {
+        let lacks = match Coverage::of(footprint, Mode::Execute, sessions, now) {
             Coverage::Covered => return None,
             Coverage::Lacking(lacks) => lacks,
             Coverage::NoWorker => vec![format!("module `{}`", footprint.module)],
@@ -107,6 +107,7 @@ fn view(
         .map(|row| WorkerHealthView {
             session: row.session,
             name: row.name.clone(),
+            mode: row.mode,
             live: is_live(row, now),
             seen_ms: millis(now.since(row.seen_at)),
             slots: row.slots,

@@ -272,7 +272,7 @@ impl Operator {
         let Some(version) = self.version_of(row).await? else {
             return Err(OperatorError::not_found(format!("version {}", row.origin.version)));
         };
-        Ok(Coverage::of(&version.footprint, &sessions, now) != Coverage::Covered)
+        Ok(Coverage::of(&version.footprint, row.origin.mode, &sessions, now) != Coverage::Covered)
     }
 
     /// Whether an output could have been the action's own.

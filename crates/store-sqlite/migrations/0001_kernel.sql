@@ -288,6 +288,7 @@ CREATE TABLE worker_session (
     id BLOB NOT NULL CHECK (length(id) = 16),
     app TEXT NOT NULL,
     name TEXT NOT NULL,
+    mode TEXT NOT NULL CHECK (mode IN ('execute', 'dry_run')),
     offers TEXT NOT NULL,
     slots INTEGER NOT NULL,
     busy INTEGER NOT NULL,

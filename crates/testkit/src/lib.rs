@@ -3,6 +3,7 @@
 mod bench;
 pub mod certify;
 mod clock;
+mod dice;
 mod drive;
 mod fault;
 mod faulty;

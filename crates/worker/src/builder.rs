@@ -245,7 +245,7 @@ impl<S: TxStore> WorkerBuilder<S> {
     }
 }
 
-fn process_name() -> String {
+pub(crate) fn process_name() -> String {
     let program = std::env::current_exe().ok();
     let program = program.as_deref().and_then(std::path::Path::file_stem);
     let program = program.map_or_else(|| "worker".into(), |stem| stem.to_string_lossy());

@@ -17,14 +17,44 @@ pub struct Worker {
     engine: Arc<dyn Drive>,
 }
 
+/// What a started worker is made of, whatever it drives.
+#[async_trait]
+pub(crate) trait Works: Send + Sync {
+    async fn drain(self: Arc<Self>, shift: Arc<Shift>) -> Result<(), WorkerError>;
+    fn slots(&self) -> usize;
+    fn loops(&self, shift: &Shift) -> Vec<LoopHealth>;
+}
+
 /// An engine, whatever its store.
 #[async_trait]
-trait Drive: Send + Sync {
+trait Drive: Works {
     fn start(self: Arc<Self>) -> Result<(Arc<Shift>, JoinHandle<()>), WorkerError>;
     async fn tick(self: Arc<Self>, max_runs: usize) -> Result<Ticked, WorkerError>;
     async fn run_one(self: Arc<Self>) -> Result<Option<RunId>, WorkerError>;
-    async fn drain(self: Arc<Self>, shift: Arc<Shift>) -> Result<(), WorkerError>;
-    fn slots(&self) -> usize;
+}
+
+#[async_trait]
+impl<S: TxStore> Works for Engine<S> {
+    async fn drain(self: Arc<Self>, shift: Arc<Shift>) -> Result<(), WorkerError> {
+        Engine::drain(&self, &shift).await
+    }
+
+    fn slots(&self) -> usize {
+        self.settings.slots
+    }
+
+    fn loops(&self, shift: &Shift) -> Vec<LoopHealth> {
+        let lives = &shift.lives;
+        let loops = [
+            &lives.claims,
+            &lives.leases,
+            &lives.recovery,
+            &lives.schedules,
+            &lives.sessions,
+            &lives.wakes,
+        ];
+        loops.into_iter().map(|life| life.health()).collect()
+    }
 }
 
 #[async_trait]
@@ -39,14 +69,6 @@ impl<S: TxStore> Drive for Engine<S> {
 
     async fn run_one(self: Arc<Self>) -> Result<Option<RunId>, WorkerError> {
         Engine::run_one(&self).await
-    }
-
-    async fn drain(self: Arc<Self>, shift: Arc<Shift>) -> Result<(), WorkerError> {
-        Engine::drain(&self, &shift).await
-    }
-
-    fn slots(&self) -> usize {
-        self.settings.slots
     }
 }
 
@@ -63,7 +85,7 @@ impl Worker {
     /// It runs already, or there is no thread for the lease keeper.
     pub async fn start(&self) -> Result<Running, WorkerError> {
         let (shift, main) = self.engine.clone().start()?;
-        Ok(Running { engine: self.engine.clone(), shift, main: Some(main) })
+        Ok(Running::new(self.engine.clone(), shift, main))
     }
 
     /// One bounded pass, without anything left behind: wakes what is due, dispatches deferred events, claims at most
@@ -132,10 +154,10 @@ pub struct Ticked {
     pub dispatched: usize,
 }
 
-/// A started worker. Dropping it asks for a stop and does not wait: accepted runs go on to their end.
+/// A started worker, or a started worker of dry runs. Dropping it asks for a stop and does not wait: accepted runs go on to their end.
 #[must_use = "dropping a running worker stops it"]
 pub struct Running {
-    engine: Arc<dyn Drive>,
+    engine: Arc<dyn Works>,
     shift: Arc<Shift>,
     main: Option<JoinHandle<()>>,
 }
@@ -165,6 +187,14 @@ impl Health {
 }
 
 impl Running {
+    pub(crate) const fn new(
+        engine: Arc<dyn Works>,
+        shift: Arc<Shift>,
+        main: JoinHandle<()>,
+    ) -> Self {
+        Self { engine, shift, main: Some(main) }
+    }
+
     /// A hint that something may be ready. Never needed for correctness, never fails; without effect after a stop.
     pub fn notify(&self) {
         self.shift.claim.notify_one();
@@ -180,21 +210,12 @@ impl Running {
     /// How it is right now.
     #[must_use]
     pub fn health(&self) -> Health {
-        let lives = &self.shift.lives;
-        let loops = [
-            &lives.claims,
-            &lives.leases,
-            &lives.recovery,
-            &lives.schedules,
-            &lives.sessions,
-            &lives.wakes,
-        ];
         Health {
             session: self.shift.session,
             slots: self.engine.slots(),
             busy: self.shift.holds().len(),
             stuck: self.shift.stuck(),
-            loops: loops.into_iter().map(|life| life.health()).collect(),
+            loops: self.engine.loops(&self.shift),
         }
     }
 

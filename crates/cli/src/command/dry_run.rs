@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use surefoot_kernel_core::{Event, START_EVENT};
-use surefoot_operator::{AskDryRun, OperatorError};
+use surefoot_kernel_core::{Event, RunId, START_EVENT};
+use surefoot_operator::{AskDryRun, BillView, Operator, OperatorError};
 use surefoot_worker::SystemIds;
 
 use super::{Context, Printed};
@@ -14,6 +14,8 @@ use crate::{Exit, render};
 
 /// How often the dry run is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How long other dry runs that were taken up may go on.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// Arguments of `dry-run`.
 #[derive(Debug, clap::Args)]
@@ -32,7 +34,8 @@ pub(crate) struct DryRunArgs {
     /// What every step may read as `context`: JSON, or the path of a file with JSON.
     #[arg(long, value_name = "JSON or FILE")]
     context: Option<String>,
-    /// Seconds to wait for a dry-run worker of the application.
+    /// Seconds to wait for the bill: where the application's module is not built into this program, a dry-run worker of the
+    /// application makes it.
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     wait: u64,
 }
@@ -45,21 +48,35 @@ pub(crate) async fn run(cx: &Context<'_>, args: DryRunArgs) -> Result<Printed, C
     let event = Event::new(kind, data).context(json("`--context`", args.context.as_ref())?);
     event.clone().check().map_err(OperatorError::from)?;
     let scope = cx.scope()?;
-    let (operator, app) = cx.operator_creating().await?;
+    let (operator, app, worker) = cx.operator_previewing().await?;
     let workflow = args.workflow.into();
     let ask = AskDryRun { app, scope, workflow, revision: args.revision, event };
     let run = operator.dry_run(&SystemIds, ask).await?;
-    let since = Instant::now();
-    let view = loop {
-        let view = operator.bill(run).await?;
-        let is_over = view.run.state.is_terminal() || view.run.error.is_some();
-        if is_over || since.elapsed() >= Duration::from_secs(args.wait) {
-            break view;
-        }
-        tokio::time::sleep(LOOK_EVERY).await;
+    // Another worker may be faster: whoever it is, the bill is the same.
+    let running = match worker {
+        Some(worker) => Some(worker.start().await?),
+        None => None,
     };
+    let view = bill(&operator, run, Duration::from_secs(args.wait)).await;
+    if let Some(running) = running {
+        running.stop(GRACE).await;
+    }
+    let view = view?;
     // A bill with gaps, or none, is a finding.
     let is_whole = view.bill.as_ref().is_some_and(|bill| bill.code.is_none());
     let printed = cx.print(&view, |page| render::bill(page, &view))?;
     Ok(if is_whole { printed } else { printed.exiting(Exit::Finding) })
+}
+
+/// The dry run once it is over, or as it is when the time is.
+async fn bill(operator: &Operator, run: RunId, wait: Duration) -> Result<BillView, CliError> {
+    let since = Instant::now();
+    loop {
+        let view = operator.bill(run).await?;
+        let is_over = view.run.state.is_terminal() || view.run.error.is_some();
+        if is_over || since.elapsed() >= wait {
+            return Ok(view);
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
 }

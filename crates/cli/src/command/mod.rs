@@ -23,6 +23,7 @@ mod redrive;
 mod resolve;
 mod retry;
 mod runs;
+mod serve_dry_runs;
 mod show;
 mod signal;
 mod signals;
@@ -31,12 +32,16 @@ mod versions;
 mod watch;
 mod workflows;
 
+use std::fmt;
+use std::sync::Arc;
+
 use clap::Subcommand;
 use serde::Serialize;
 use surefoot_kernel_core::{App, Clock as _, RunId, Scope, StepKey, Timestamp};
-use surefoot_language::{Bindings, Manifest};
+use surefoot_language::{Bindings, Manifest, Previews};
 use surefoot_operator::{Done, Operator, Outcome};
-use surefoot_worker::SystemClock;
+use surefoot_store_sqlite::SqliteStore;
+use surefoot_worker::{DryRunWorker, SystemClock};
 
 use crate::Exit;
 use crate::args::{Arguments, DEFAULT_STORE, Global, Verb};
@@ -79,6 +84,8 @@ pub(crate) enum Command {
     Emit(emit::EmitArgs),
     /// Have a version previewed: what it would do with an event, and at what cost. Nothing is done.
     DryRun(dry_run::DryRunArgs),
+    /// Preview the dry runs that others ask for, until it is interrupted; for applications that have their module built in.
+    ServeDryRuns(serve_dry_runs::ServeDryRunsArgs),
     /// Record a signal; wakes the runs that wait for it.
     Signal(signal::SignalArgs),
     /// List signals that no run has used.
@@ -124,6 +131,25 @@ pub(crate) enum Command {
 pub(crate) struct BuiltIn {
     pub(crate) manifest: Option<Manifest>,
     pub(crate) bindings: Bindings,
+    pub(crate) previews: Option<MakePreviews>,
+}
+
+type Made = Result<Previews, Box<dyn std::error::Error + Send + Sync>>;
+
+/// Makes what a dry run may use of the application's module, for a store.
+#[derive(Clone)]
+pub(crate) struct MakePreviews(Arc<dyn Fn(&SqliteStore) -> Made + Send + Sync>);
+
+impl MakePreviews {
+    pub(crate) fn new(make: impl Fn(&SqliteStore) -> Made + Send + Sync + 'static) -> Self {
+        Self(Arc::new(make))
+    }
+}
+
+impl fmt::Debug for MakePreviews {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MakePreviews")
+    }
 }
 
 /// What a command printed, and what it came to.
@@ -162,6 +188,7 @@ pub(crate) async fn run(built_in: &BuiltIn, arguments: Arguments) -> Result<Prin
         Command::Versions(args) => versions::run(&cx, args).await,
         Command::Emit(args) => emit::run(&cx, args).await,
         Command::DryRun(args) => dry_run::run(&cx, args).await,
+        Command::ServeDryRuns(args) => serve_dry_runs::run(&cx, args).await,
         Command::Signal(args) => signal::run(&cx, args).await,
         Command::Signals(args) => signals::run(&cx, &args).await,
         Command::Runs(args) => runs::run(&cx, args).await,
@@ -214,6 +241,24 @@ impl Context<'_> {
         let operator = self.operator_on(need).await?;
         let app = operator.app(self.named_app()).await?;
         Ok((operator, app))
+    }
+
+    /// The same, with a worker of dry runs if the application has its module built in.
+    pub(crate) async fn operator_previewing(
+        &self,
+    ) -> Result<(Operator, App, Option<DryRunWorker>), CliError> {
+        let need = if self.named_app().is_some() { Need::Created } else { Need::Existing };
+        let Some(MakePreviews(make)) = &self.built_in.previews else {
+            let (operator, app) = self.operator_creating().await?;
+            return Ok((operator, app, None));
+        };
+        let store = store::embedded(&self.global.store, need).await?;
+        let previews = make(&store).map_err(CliError::Module)?;
+        let store = Arc::new(store);
+        let operator = Operator::shared(store.clone(), self.actor());
+        let app = operator.app(self.named_app()).await?;
+        let worker = DryRunWorker::new(app.clone(), store.clone(), store, previews);
+        Ok((operator, app, Some(worker)))
     }
 
     async fn operator_on(&self, need: Need) -> Result<Operator, CliError> {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::payload::{Payload, PayloadError};
+use crate::payload::{Payload, PayloadError, to_value};
 use crate::{
     Code, Failure, Origin, Parent, Phase, Run, RunId, StepKey, StoreError, Timestamp, VersionId,
     WorkflowKey,
@@ -42,7 +42,7 @@ const KEY_MAX_CHARS: usize = 500;
 #[must_use = "a child does nothing until it is created"]
 pub struct Child {
     workflow: WorkflowKey,
-    inputs: Result<Value, String>,
+    inputs: Result<Value, PayloadError>,
     key: Option<String>,
 }
 
@@ -51,8 +51,7 @@ impl Child {
     ///
     /// Inputs that cannot be written as JSON are reported when it is created.
     pub fn new(workflow: impl Into<WorkflowKey>, inputs: impl Serialize) -> Self {
-        let inputs = serde_json::to_value(inputs).map_err(|error| error.to_string());
-        Self { workflow: workflow.into(), inputs, key: None }
+        Self { workflow: workflow.into(), inputs: to_value(&inputs), key: None }
     }
 
     /// What tells it from the other children of its step, 1 to 500 characters. Without one, its place in the call
@@ -130,10 +129,12 @@ impl Children {
 
 impl Child {
     fn check(self, index: usize) -> Result<CheckedChild, ChildrenError> {
-        let refused = |pointer, why| ChildrenError::Payload { index, pointer, why };
-        let value = self.inputs.map_err(|why| refused(String::new(), why))?;
-        let inputs = Payload::from_value(&value)
-            .map_err(|PayloadError { pointer, rule }| refused(pointer, rule.to_string()))?;
+        let refused = |PayloadError { pointer, rule }| ChildrenError::Payload {
+            index,
+            pointer,
+            why: rule.to_string(),
+        };
+        let inputs = self.inputs.and_then(|value| Payload::from_value(&value)).map_err(refused)?;
         let key = self.key.unwrap_or_else(|| index.to_string());
         let got = key.chars().count();
         if !(1..=KEY_MAX_CHARS).contains(&got) {

@@ -333,7 +333,7 @@ pub enum ReconcileAnswer {
 }
 
 /// What an operator says became of an effect.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// It happened, with this output; the caller has checked it against the plan's schema.
     Succeeded {

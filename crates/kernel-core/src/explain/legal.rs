@@ -146,13 +146,12 @@ impl Legal<'_, '_> {
 impl Known<'_> {
     /// Whether no live worker can run it, as far as that is known.
     pub(super) fn is_unclaimable(&self) -> bool {
-        let sessions = self.input.sessions;
+        let (sessions, now) = (self.input.sessions, self.input.now);
+        let mode = self.input.run.origin.mode;
         match self.input.plan {
-            Some(plan) => {
-                Coverage::of(&plan.footprint, sessions, self.input.now) != Coverage::Covered
-            }
+            Some(plan) => Coverage::of(&plan.footprint, mode, sessions, now) != Coverage::Covered,
             // Nobody knows what it needs: only the absence of every worker proves it.
-            None => !sessions.iter().any(|session| super::is_live(session, self.input.now)),
+            None => !sessions.iter().any(|it| it.mode == mode && super::is_live(it, now)),
         }
     }
 }

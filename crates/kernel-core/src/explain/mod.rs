@@ -126,10 +126,10 @@ pub enum Coverage {
 }
 
 impl Coverage {
-    /// Looks for a live session that offers all of a footprint.
+    /// Looks for a live session that takes runs of a mode and offers all of a footprint.
     #[must_use]
-    pub fn of(footprint: &Footprint, sessions: &[SessionRow], now: Timestamp) -> Self {
-        let live = sessions.iter().filter(|session| is_live(session, now));
+    pub fn of(footprint: &Footprint, mode: Mode, sessions: &[SessionRow], now: Timestamp) -> Self {
+        let live = sessions.iter().filter(|it| it.mode == mode && is_live(it, now));
         let lacks = live.map(|session| {
             let each = session.offers.iter().map(|offer| footprint.missing_in(offer));
             // A session that offers nothing lacks the module.

@@ -3,7 +3,9 @@
 use serde::Serialize;
 
 use super::{Coverage, Known, foresee, text};
-use crate::{Code, Dependency, EffectState, GroupRow, Micros, Phase, RunState, Timestamp, Todo};
+use crate::{
+    Code, Dependency, EffectState, GroupRow, Micros, Mode, Phase, RunState, Timestamp, Todo,
+};
 
 /// One reason why a run stands where it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -195,15 +197,20 @@ fn next_worker(known: &Known<'_>, reasons: &mut Reasons) {
 /// Whether a worker that lives can run it.
 fn coverage(known: &Known<'_>, reasons: &mut Reasons) {
     let Some(plan) = known.input.plan else { return };
-    match Coverage::of(&plan.footprint, known.input.sessions, known.input.now) {
+    let mode = known.input.run.origin.mode;
+    match Coverage::of(&plan.footprint, mode, known.input.sessions, known.input.now) {
         Coverage::Covered => {}
         Coverage::Lacking(lacks) => {
             let text = format!("no live worker can run it; the nearest lacks {}", lacks.join(", "));
             reasons.add(ReasonKind::MissingModule, text, (None, None));
         }
         Coverage::NoWorker => {
+            let worker = match mode {
+                Mode::Execute => "worker",
+                Mode::DryRun => "dry-run worker",
+            };
             let text = format!(
-                "no worker was seen in the last minute; it needs one with module `{}`",
+                "no {worker} was seen in the last minute; it needs one with module `{}`",
                 plan.footprint.module
             );
             reasons.add(ReasonKind::NoWorker, text, (None, None));

@@ -235,6 +235,8 @@ pub struct SessionRow {
     pub session: SessionId,
     /// For people.
     pub name: String,
+    /// Which runs it takes.
+    pub mode: Mode,
     /// What it can run.
     pub offers: Vec<Footprint>,
     /// Its slots.

@@ -223,6 +223,8 @@ pub struct SessionReport {
     pub app: App,
     /// For people: host and process.
     pub name: String,
+    /// Which runs it takes.
+    pub mode: Mode,
     /// What it can run.
     pub offers: Vec<Footprint>,
     /// Its slots.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use surefoot_kernel_core::{App, SessionId};
+use surefoot_kernel_core::{App, Mode, SessionId};
 
 use super::At;
 
@@ -86,6 +86,8 @@ pub struct WorkerHealthView {
     pub session: SessionId,
     /// For people: host and process.
     pub name: String,
+    /// Which runs it takes.
+    pub mode: Mode,
     /// Whether it reported within the last minute.
     pub live: bool,
     /// How long ago it reported.

@@ -120,6 +120,7 @@ impl World {
             session: self.session,
             app: app(),
             name: "host 12".to_owned(),
+            mode: Mode::Execute,
             offers,
             slots: 4,
             busy: 1,

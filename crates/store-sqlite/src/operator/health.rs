@@ -30,9 +30,12 @@ pub(crate) async fn sessions(
     rows.iter()
         .map(|row| {
             let offers: &str = row.try_get("offers")?;
+            let mode: &str = row.try_get("mode")?;
+            let mode = [Mode::Execute, Mode::DryRun].into_iter().find(|it| it.as_str() == mode);
             Ok(SessionRow {
                 session: SessionId::from_bytes(sixteen(row, "id")?),
                 name: row.try_get("name")?,
+                mode: mode.ok_or_else(unreadable)?,
                 offers: from_stored(offers).map_err(|_| unreadable())?,
                 slots: row.try_get("slots")?,
                 busy: row.try_get("busy")?,

@@ -24,6 +24,7 @@ impl Op for Report {
             .bind(report.session.to_bytes().to_vec())
             .bind(report.app.as_str())
             .bind(&*report.name)
+            .bind(report.mode.as_str())
             .bind(json(&report.offers)?)
             .bind(report.slots)
             .bind(report.busy)

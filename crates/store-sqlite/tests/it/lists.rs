@@ -3,7 +3,7 @@
 use serde_json::json;
 use surefoot_kernel_core::{
     Activate, Commit, End, Event, EventFilter, EventStatus, EventStore, Fact, Failure, LoadRequest,
-    Micros, OperatorStore, Phase, PlanStore, PublishError, RenewRequest, RunFilter, RunState,
+    Micros, Mode, OperatorStore, Phase, PlanStore, PublishError, RenewRequest, RunFilter, RunState,
     RunStore, SessionReport,
 };
 use surefoot_store_sqlite::sqlx;
@@ -92,6 +92,7 @@ async fn health_counts() {
         session: session(),
         app: app(),
         name: "host/1".to_owned(),
+        mode: Mode::Execute,
         offers: vec![footprint()],
         slots: 4,
         busy: 2,

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::json;
 use surefoot_kernel_core::{
-    App, Attention, Commit, Event, Ids, LoadRequest, Micros, OperatorStore, Phase, PlanStore,
-    Publish, RowInput, Run, RunFilter, RunId, RunStore, StepKey, Timestamp, Verdict, decide_row,
+    Amounts, App, Commit, EffectClass, Event, Failure, Ids, LoadRequest, Micros, OperatorStore,
+    Phase, PlanStore, Publish, RowInput, Run, RunFilter, RunId, RunStore, Timestamp, decide_row,
 };
 use surefoot_language::{Bindings, compile_and_bind};
 use surefoot_worker::Tick;
 
+use super::people::Reply;
 use super::plan::{Kind, Trouble};
 use super::process::{APP, Life, Process};
 use super::provider::{Did, Entry, Provider};
@@ -40,8 +41,10 @@ pub(super) struct Seen {
     pub(super) calls: Vec<Method>,
     /// What there was at the moment of the trouble.
     pub(super) before: Moment,
-    /// A run stood before a person, for the effect of this step.
-    pub(super) attention: Option<StepKey>,
+    /// Calls under another key than that of their step.
+    pub(super) strays: Vec<Entry>,
+    /// A person asked to cancel the run that the event started, while it had not ended.
+    pub(super) is_canceled: bool,
 }
 
 /// How far things were at one moment.
@@ -52,10 +55,12 @@ pub(super) struct Moment {
     pub(super) log: usize,
 }
 
-/// Where the runs rest.
-enum Rest {
-    Ended,
-    Attention,
+/// What is left after the trouble.
+struct Suffered<F: StoreFactory> {
+    before: Moment,
+    is_canceled: bool,
+    /// A process that lives.
+    life: Life<F>,
 }
 
 pub(super) struct Case<F: StoreFactory, S: Scenario<F>> {
@@ -73,19 +78,13 @@ impl<F: StoreFactory, S: Scenario<F>> Case<F, S> {
         let stage = Stage::<F, S>::new(self.scenario).await?;
         let first = stage.start().await?;
         let process = first.process.clone();
-        let (before, life) = match self.trouble {
-            None => (Moment::default(), first),
+        let suffered = match self.trouble {
+            None => Suffered { before: Moment::default(), is_canceled: false, life: first },
             Some(trouble) => stage.suffer(first, trouble).await?,
         };
-        let mut attention = None;
-        if let Rest::Attention = stage.live(&life).await? {
-            attention = Some(stage.say_that_nothing_happened().await?);
-            if let Rest::Attention = stage.live(&life).await? {
-                return Err("it needs a person a second time".to_owned());
-            }
-        }
+        stage.live(&suffered.life).await?;
         check_invariants(&stage.clean).await;
-        stage.seen(before, attention, process.faults().points()).await
+        stage.seen(suffered.before, suffered.is_canceled, process.faults().points()).await
     }
 }
 
@@ -113,6 +112,7 @@ impl<F: StoreFactory, S: Scenario<F>> Stage<F, S> {
     async fn publish(&self) -> Result<(), String> {
         let process = Process::new(0, self.factory.open().await, self.provider.clone());
         let module = self.scenario.module(&process);
+        let mut budget = Some(self.scenario.budget());
         for (workflow, source) in self.scenario.workflows() {
             let plan = compile_and_bind(source, module.manifest(), &Bindings::new());
             let publish = Publish {
@@ -122,7 +122,8 @@ impl<F: StoreFactory, S: Scenario<F>> Stage<F, S> {
                 version: self.ids.version(),
                 plan: plan.map_err(text)?,
                 source: (*source).to_owned(),
-                budget: Default::default(),
+                // Whatever a tree charges is charged to its root.
+                budget: budget.take().unwrap_or_else(Amounts::default),
                 activate: true,
                 authorization: None,
                 author: "the matrix".to_owned(),
@@ -151,11 +152,11 @@ impl<F: StoreFactory, S: Scenario<F>> Stage<F, S> {
         processes.iter().for_each(|process| process.pass(span));
     }
 
-    /// Lives up to the trouble and through it. What is left is a process that lives.
-    async fn suffer(&self, first: Life<F>, trouble: Trouble) -> Result<(Moment, Life<F>), String> {
+    /// Lives up to the trouble and through it.
+    async fn suffer(&self, first: Life<F>, trouble: Trouble) -> Result<Suffered<F>, String> {
         let faults = first.process.faults().clone();
         let stop = faults.stop_at(trouble.nth, trouble.kind.when());
-        let mut before = Moment::default();
+        let (mut before, mut is_canceled) = (Moment::default(), false);
         {
             let mut living = std::pin::pin!(self.live(&first));
             tokio::select! {
@@ -174,7 +175,10 @@ impl<F: StoreFactory, S: Scenario<F>> Stage<F, S> {
             }
             match trouble.kind {
                 // Everything of the process is dropped where it stands.
-                Kind::DiesBefore | Kind::DiesAfter => {}
+                Kind::DiesBefore
+                | Kind::DiesAfter
+                | Kind::DiesBeforeCancel
+                | Kind::DiesAfterCancel => {}
                 Kind::RequestLost | Kind::AnswerLost | Kind::ComesLate | Kind::Refused => {
                     stop.go_on(trouble.kind.fault());
                     living.await?;
@@ -193,56 +197,96 @@ impl<F: StoreFactory, S: Scenario<F>> Stage<F, S> {
                     // It goes on as if nothing had been: its clock has not moved.
                     living.await?;
                 }
+                Kind::CanceledBefore | Kind::CanceledAfter => {
+                    is_canceled = self.cancel().await?;
+                    stop.go_on(None);
+                    living.await?;
+                }
             }
         }
-        if trouble.kind.is_death() {
+        let life = if trouble.kind.is_death() {
             drop(first);
-            return Ok((before, self.start().await?));
-        }
-        first.process.sleep(false);
-        Ok((before, first))
+            is_canceled = trouble.kind.is_cancel() && self.cancel().await?;
+            self.start().await?
+        } else {
+            first.process.sleep(false);
+            first
+        };
+        Ok(Suffered { before, is_canceled, life })
     }
 
-    /// Lives until all runs rest, while time passes.
-    async fn live(&self, life: &Life<F>) -> Result<Rest, String> {
+    /// A person asks to cancel the run that the event started. Whether that changed anything.
+    async fn cancel(&self) -> Result<bool, String> {
+        let Some(run) = self.children(None).await?.first().copied() else { return Ok(false) };
+        let stored = self.clean.run_load(LoadRequest { run, after: None }).await;
+        let run = stored.map_err(text)?.ok_or("the run is gone")?;
+        let input = RowInput::Cancel { actor: "ann".to_owned(), reason: "enough".to_owned() };
+        let facts = decide_row(&run.run, input, run.now).map_err(text)?;
+        if !facts.is_empty() {
+            self.clean.run_commit(Commit::new(&run.run, &facts)).await.map_err(text)?;
+        }
+        Ok(!facts.is_empty())
+    }
+
+    /// Lives until all runs have ended, while time passes.
+    async fn live(&self, life: &Life<F>) -> Result<(), String> {
         for _ in 0..ROUNDS_MAX {
             self.round(life).await?;
             let tree = self.tree().await?;
             let now = self.clean.store_now().await.map_err(text)?;
             let mut waits = Waits::default();
             for run in tree.runs() {
-                self.look(life, run, now, &mut waits).await?;
+                self.look(life, &tree, run, now, &mut waits).await?;
             }
             match waits {
                 // The next round has something to do, or has to make sure of the event.
                 Waits { was_sent: true, .. } => {}
                 _ if tree.runs().next().is_none() => {}
                 Waits { time: Some(span), .. } => self.pass(span).await,
-                Waits { for_person: true, .. } => return Ok(Rest::Attention),
-                _ if tree.runs().all(|run| run.state().is_terminal()) => return Ok(Rest::Ended),
+                _ if tree.runs().all(|run| run.state().is_terminal()) => return Ok(()),
                 _ => return Err(format!("the runs wait for each other: {tree:?}")),
             }
         }
         Err(format!("the runs do not rest: {:?}", self.tree().await?))
     }
 
-    /// What a run waits for. What the application sends is sent.
+    /// What a run waits for. What the application or a person can do is done.
     async fn look(
         &self,
         life: &Life<F>,
+        tree: &Tree,
         run: &Run,
         now: Timestamp,
         waits: &mut Waits,
     ) -> Result<(), String> {
         match Awaits::of(run) {
-            Awaits::Nothing => {}
-            Awaits::Person => waits.for_person = true,
+            Awaits::Nothing => {
+                if let Phase::Failed { error, .. } = &run.phase {
+                    waits.was_sent |= self.attend(life, run, error).await?;
+                }
+            }
+            Awaits::Person => {
+                let Phase::NeedsAttention(attention) = &run.phase else { return Ok(()) };
+                if !self.attend(life, run, &attention.error).await? {
+                    return Err(format!("it needs a person, and nobody knows better: {run:?}"));
+                }
+                waits.was_sent = true;
+            }
             Awaits::Signal { on: Some(on), .. } if on.children_of().is_some() => {}
-            Awaits::Signal { on, deadline } => match on.and_then(|on| self.scenario.signal(on)) {
-                Some(signal) => {
+            Awaits::Signal { on, deadline } => match on.and_then(|on| self.scenario.reply(on)) {
+                // An application that does not hear whether it was recorded says it again.
+                Some(reply) => {
                     waits.was_sent = true;
-                    // An application that does not hear whether it was recorded sends it again.
-                    drop(life.living.kernel.scope(SCOPE).signal(signal).await);
+                    let kernel = &life.living.kernel;
+                    match (reply, tree.runs().next()) {
+                        (Reply::Signal(signal), _) => {
+                            drop(kernel.scope(SCOPE).signal(signal).await);
+                        }
+                        (Reply::Cancel, root) => {
+                            let root = root.map_or(run.id, |root| root.id);
+                            drop(kernel.cancel(root, "enough").await);
+                        }
+                    }
                 }
                 None => waits.until(until(deadline, now)),
             },
@@ -257,6 +301,31 @@ impl<F: StoreFactory, S: Scenario<F>> Stage<F, S> {
             }
         }
         Ok(())
+    }
+
+    /// A person has a word about a run, if the scenario says so, through the same process: it may die there as well.
+    async fn attend(&self, life: &Life<F>, run: &Run, error: &Failure) -> Result<bool, String> {
+        let Some(step) = error.step.clone() else { return Ok(false) };
+        let key = run.effect_key(&step);
+        let Some(verb) = self.scenario.attend(error, &self.provider.done(&key)) else {
+            return Ok(false);
+        };
+        self.provider.add(Entry {
+            process: 0,
+            class: EffectClass::Ambiguous,
+            run: Some(run.id),
+            step: step.clone(),
+            key: Some(key),
+            did: Did::Attended(verb.clone()),
+        });
+        let store = life.process.store();
+        let seen = store.run_load(LoadRequest { run: run.id, after: None }).await;
+        // What the store did not answer is said again in the next round.
+        let Ok(Some(seen)) = seen else { return Ok(true) };
+        // Another word was faster, or an earlier one that was thought lost.
+        let Ok(facts) = decide_row(&seen.run, verb.input(step), seen.now) else { return Ok(true) };
+        let _ = store.run_commit(Commit::new(&seen.run, &facts)).await;
+        Ok(true)
     }
 
     /// What a process does at any time: makes sure of its event, and works.
@@ -303,33 +372,16 @@ impl<F: StoreFactory, S: Scenario<F>> Stage<F, S> {
         Ok(tree)
     }
 
-    /// The operator's part, where a marked call was never made.
-    async fn say_that_nothing_happened(&self) -> Result<StepKey, String> {
-        let tree = self.tree().await?;
-        let mut waiting = tree.runs().filter(|run| matches!(run.phase, Phase::NeedsAttention(_)));
-        let (Some(run), None) = (waiting.next(), waiting.next()) else {
-            return Err(format!("not one run needs a person: {tree:?}"));
-        };
-        let Phase::NeedsAttention(Attention { effect: Some(effect), .. }) = &run.phase else {
-            return Err(format!("it needs a person, and no effect is open: {run:?}"));
-        };
-        let step = effect.step.clone();
-        let input = RowInput::Resolve { step: step.clone(), verdict: Verdict::NotPerformed };
-        let now = self.clean.store_now().await.map_err(text)?;
-        let facts = decide_row(run, input, now).map_err(text)?;
-        self.clean.run_commit(Commit::new(run, &facts)).await.map_err(text)?;
-        Ok(tree.name(run.id, &step))
-    }
-
     async fn seen(
         &self,
         before: Moment,
-        attention: Option<StepKey>,
+        is_canceled: bool,
         calls: Vec<Method>,
     ) -> Result<Seen, String> {
         let tree = self.tree().await?;
-        let log: Vec<Entry> =
-            self.provider.log().into_iter().map(|entry| tree.named(entry)).collect();
+        let log = self.provider.log();
+        let strays = log.iter().filter(|entry| tree.is_stray(entry)).cloned().collect();
+        let log: Vec<Entry> = log.into_iter().map(|entry| tree.named(entry)).collect();
         let mut rows = BTreeSet::new();
         for entry in &log {
             if let Did::Wrote(row) = &entry.did
@@ -338,7 +390,7 @@ impl<F: StoreFactory, S: Scenario<F>> Stage<F, S> {
                 rows.insert(row.clone());
             }
         }
-        Ok(Seen { tree, log, rows, calls, before, attention })
+        Ok(Seen { tree, log, rows, calls, before, strays, is_canceled })
     }
 }
 
@@ -347,7 +399,6 @@ impl<F: StoreFactory, S: Scenario<F>> Stage<F, S> {
 struct Waits {
     /// Something was sent to one of them.
     was_sent: bool,
-    for_person: bool,
     /// Until the first of them can go on.
     time: Option<Micros>,
 }

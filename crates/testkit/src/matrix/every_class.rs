@@ -3,14 +3,16 @@
 use std::marker::PhantomData;
 
 use serde::{Deserialize, Serialize};
-use surefoot_kernel_core::{Dependency, Micros, Signal, TxStore};
+use surefoot_kernel_core::{Amounts, Dependency, Failure, Micros, Signal, TxStore};
 use surefoot_language::{
     ActionResult, Ambiguous, AmbiguousCx, AmbiguousResult, Cost, Idempotent, IdempotentCx, Module,
     On, PlanResult, Planned, Pure, PureCx, ReconcileResult, Reconciled, StepCx, Transactional,
     TransactionalCx,
 };
 
-use super::{LEASE, Process, Scenario, TxOf};
+use super::attended::Ask;
+use super::people::nothing_happened;
+use super::{Did, LEASE, Process, Reply, Scenario, TxOf, Verb};
 use crate::suite::StoreFactory;
 
 const SOURCE: &str = "
@@ -64,9 +66,18 @@ impl<F: StoreFactory> Scenario<F> for EveryClass<F> {
         &[("scenario", SOURCE)]
     }
 
-    fn signal(&self, on: &Dependency) -> Option<Signal> {
+    fn budget(&self) -> Amounts {
+        Amounts::default()
+    }
+
+    fn reply(&self, on: &Dependency) -> Option<Reply> {
         let data = serde_json::json!({ "boxes": 7 });
-        (on.kind() == "approval").then(|| Signal::new(on.kind(), on.key()).data(data))
+        let signal = || Reply::Signal(Signal::new(on.kind(), on.key()).data(data));
+        (on.kind() == "approval").then(signal)
+    }
+
+    fn attend(&self, error: &Failure, _: &[Did]) -> Option<Verb> {
+        nothing_happened(error)
     }
 }
 
@@ -79,6 +90,7 @@ pub(super) fn module<F: StoreFactory>(process: &Process<F>) -> Module<On<TxOf<F>
         .idempotent(Mail(process.clone()))
         .idempotent(Note(process.clone()))
         .ambiguous(Pay(process.clone()))
+        .ambiguous(Ask(process.clone()))
         .build();
     built.unwrap_or_else(|wrong| panic!("{wrong}"))
 }

@@ -8,9 +8,11 @@
 //!
 //! - an invariant of the store is broken ([`check_invariants`](crate::suite::check_invariants));
 //! - a run that could go on is not looked at for longer than the longest backoff;
-//! - the runs do not come to rest, or rest elsewhere than they should: ended well, or before a person exactly where an
-//!   ambiguous call was marked and its provider does not know it;
+//! - the runs do not come to rest, or end otherwise than undisturbed, or a person is asked elsewhere than in the undisturbed
+//!   run and where an ambiguous call was marked and its provider does not know it;
 //! - an output differs from that of the undisturbed run, or there are other runs: the one of the event and its children;
+//! - a run that a person canceled is not canceled, has outcomes or charges that the undisturbed run has not, begins more
+//!   than the one step whose call was decided already, or drops an ambiguous effect that happened;
 //! - an effect key is not that of its step;
 //! - a transactional step's writes are there without its outcome, twice, or not at all;
 //! - an ambiguous action is called a second time, or nobody asks about a call that may have happened;
@@ -20,7 +22,6 @@
 //! These are allowed: a pure action is called any number of times before its outcome is recorded, an idempotent one any
 //! number of times under its key; a worker that has lost its lease and cannot know it calls an idempotent action; time
 //! passes.
-
 //!
 //! ```
 //! use surefoot_testkit::MemoryFactory;
@@ -34,8 +35,11 @@
 //! # }
 //! ```
 
+mod attended;
+mod canceled;
 mod case;
 mod every_class;
+mod people;
 mod plan;
 mod process;
 mod provider;
@@ -48,14 +52,17 @@ use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use surefoot_kernel_core::{Dependency, Micros, Signal};
+use surefoot_kernel_core::{Amounts, Dependency, Failure, Micros};
 use surefoot_language::{Module, RunsOn};
 use tokio::task::JoinSet;
 
 use crate::suite::StoreFactory;
 use crate::{Method, living};
+pub use attended::Attended;
+pub use canceled::Canceled;
 use case::{Case, Seen};
 pub use every_class::EveryClass;
+pub use people::{Reply, Verb};
 pub use plan::{Kind, Trouble};
 pub use process::{Process, TxOf};
 pub use provider::{Did, Entry, Provider};
@@ -75,11 +82,18 @@ pub trait Scenario<F: StoreFactory>: Send + Sync + 'static {
     /// The module, in one process. Its outputs must not depend on ids, time or process.
     fn module(&self, process: &Process<F>) -> Module<Self::Binding>;
 
-    /// The workflows, each with its key. The first one is started, without inputs; all succeed.
+    /// The workflows, each with its key. The first one is started, without inputs.
     fn workflows(&self) -> &[(&str, &str)];
 
-    /// What the application sends when the run waits; none lets time pass.
-    fn signal(&self, on: &Dependency) -> Option<Signal>;
+    /// The caps of the first one.
+    fn budget(&self) -> Amounts;
+
+    /// What the application does when a run waits; none lets time pass.
+    fn reply(&self, on: &Dependency) -> Option<Reply>;
+
+    /// What a person does about a run that failed, or that needs one, when the action and people have done so much under
+    /// the effect key of the step that is named in the error. None leaves a failed run as it is.
+    fn attend(&self, error: &Failure, done: &[Did]) -> Option<Verb>;
 }
 
 /// What came of a matrix.
@@ -107,15 +121,28 @@ impl fmt::Display for Report {
 /// Runs a scenario once per point and kind of trouble, so many at the same time.
 ///
 /// # Panics
-/// If the undisturbed run does not succeed: then the scenario is at fault, not a crash.
+/// If the undisturbed run does not come to its end: then the scenario is at fault, not a crash.
 pub async fn crash_matrix<F: StoreFactory, S: Scenario<F>>(scenario: S, at_once: usize) -> Report {
+    crash_matrix_in_steps(scenario, at_once, 1).await
+}
+
+/// The same with one of so many cases only, the first one and then each `step`th: for what takes long on a slow store.
+/// Where `step` shares no factor with the number of kinds, all points and kinds come by.
+///
+/// # Panics
+/// If the undisturbed run does not come to its end: then the scenario is at fault, not a crash.
+pub async fn crash_matrix_in_steps<F: StoreFactory, S: Scenario<F>>(
+    scenario: S,
+    at_once: usize,
+    step: usize,
+) -> Report {
     let scenario = Arc::new(scenario);
     let (points, expected) = undisturbed::<F, S>(&scenario).await;
     let expected = Arc::new(expected);
     let mut report =
         Report { cases: 0, failures: Vec::new(), table: Table::default(), points: points.clone() };
     let mut running = JoinSet::new();
-    for trouble in plan::all(&points) {
+    for trouble in plan::all(&points).into_iter().step_by(step.max(1)) {
         report.cases += 1;
         if running.len() >= at_once.max(1) {
             collect(&mut report, &mut running, &expected).await;
@@ -156,7 +183,7 @@ async fn undisturbed<F: StoreFactory, S: Scenario<F>>(
     let case = Case::<F, S>::new(scenario.clone(), None);
     match case.run().await {
         Ok(seen) => (seen.calls.clone(), Expected::of(&seen)),
-        Err(why) => panic!("the scenario does not succeed undisturbed: {why}"),
+        Err(why) => panic!("the scenario does not end undisturbed: {why}"),
     }
 }
 

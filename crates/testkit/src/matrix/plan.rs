@@ -25,6 +25,14 @@ pub enum Kind {
     StolenBefore,
     /// The same after the call happened.
     StolenAfter,
+    /// Before the call happens a person asks to cancel the run that the event started; the process lives.
+    CanceledBefore,
+    /// The same after the call happened, before the process hears of it.
+    CanceledAfter,
+    /// The process dies before the call happens, and then a person asks to cancel the run.
+    DiesBeforeCancel,
+    /// The same after the call happened.
+    DiesAfterCancel,
 }
 
 impl Kind {
@@ -38,6 +46,10 @@ impl Kind {
         Self::Away,
         Self::StolenBefore,
         Self::StolenAfter,
+        Self::CanceledBefore,
+        Self::CanceledAfter,
+        Self::DiesBeforeCancel,
+        Self::DiesAfterCancel,
     ];
 
     pub(super) const fn when(self) -> When {
@@ -47,8 +59,14 @@ impl Kind {
             | Self::ComesLate
             | Self::Refused
             | Self::Away
-            | Self::StolenBefore => When::Before,
-            Self::DiesAfter | Self::AnswerLost | Self::StolenAfter => When::After,
+            | Self::StolenBefore
+            | Self::CanceledBefore
+            | Self::DiesBeforeCancel => When::Before,
+            Self::DiesAfter
+            | Self::AnswerLost
+            | Self::StolenAfter
+            | Self::CanceledAfter
+            | Self::DiesAfterCancel => When::After,
         }
     }
 
@@ -60,12 +78,33 @@ impl Kind {
             Self::ComesLate => Some(Fault::ComesLate),
             Self::Refused => Some(Fault::Refused),
             Self::Away => Some(Fault::Unavailable),
-            Self::DiesBefore | Self::DiesAfter | Self::StolenBefore | Self::StolenAfter => None,
+            Self::DiesBefore
+            | Self::DiesAfter
+            | Self::StolenBefore
+            | Self::StolenAfter
+            | Self::CanceledBefore
+            | Self::CanceledAfter
+            | Self::DiesBeforeCancel
+            | Self::DiesAfterCancel => None,
         }
     }
 
     pub(super) const fn is_death(self) -> bool {
-        matches!(self, Self::DiesBefore | Self::DiesAfter)
+        matches!(
+            self,
+            Self::DiesBefore | Self::DiesAfter | Self::DiesBeforeCancel | Self::DiesAfterCancel
+        )
+    }
+
+    /// Whether a person asks to cancel the run.
+    pub(super) const fn is_cancel(self) -> bool {
+        matches!(
+            self,
+            Self::CanceledBefore
+                | Self::CanceledAfter
+                | Self::DiesBeforeCancel
+                | Self::DiesAfterCancel
+        )
     }
 
     /// Whether two workers had the run at the same time.
@@ -75,19 +114,21 @@ impl Kind {
 
     /// Whether the kind differs from the others at such a call.
     const fn makes_sense(self, method: Method) -> bool {
-        // Whoever has the application's own transaction open holds what the others wait for: nobody steals from it.
+        // Whoever has the application's own transaction open holds what the others wait for: nobody comes between.
         let holds_lock =
             matches!(method, Method::FenceHold | Method::Commit | Method::TransactCommit);
         match self {
-            Self::DiesBefore | Self::Away => true,
+            Self::DiesBefore | Self::DiesBeforeCancel | Self::Away => true,
             Self::ComesLate => matches!(method, Method::RunCommit),
-            Self::StolenBefore => !holds_lock,
+            Self::StolenBefore | Self::CanceledBefore => !holds_lock,
             // A read changes nothing: after it is before the next call, and its loss is no doubt.
             Self::DiesAfter
             | Self::RequestLost
             | Self::AnswerLost
             | Self::Refused
-            | Self::StolenAfter => method.is_write(),
+            | Self::StolenAfter
+            | Self::CanceledAfter
+            | Self::DiesAfterCancel => method.is_write(),
         }
     }
 
@@ -102,6 +143,10 @@ impl Kind {
             Self::Away => "the store is away",
             Self::StolenBefore => "the lease is stolen before it",
             Self::StolenAfter => "the lease is stolen after it",
+            Self::CanceledBefore => "the run is canceled before it",
+            Self::CanceledAfter => "the run is canceled after it",
+            Self::DiesBeforeCancel => "the process dies before it, and the run is canceled",
+            Self::DiesAfterCancel => "the process dies after it, and the run is canceled",
         }
     }
 }

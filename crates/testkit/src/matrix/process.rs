@@ -110,6 +110,11 @@ impl<F: StoreFactory> Process<F> {
         self.log(class, cx, Some(key.clone()), Did::CarriedOut);
     }
 
+    /// Logs a call of an ambiguous action that is not carried out.
+    pub fn called_in_vain(&self, cx: &StepCx, key: &EffectKey) {
+        self.log(EffectClass::Ambiguous, cx, Some(key.clone()), Did::Called);
+    }
+
     /// Logs that an ambiguous action asks, and answers whether the effect was carried out.
     pub fn asked(&self, cx: &StepCx, key: &EffectKey) -> bool {
         self.log(EffectClass::Ambiguous, cx, Some(key.clone()), Did::Asked);

@@ -4,6 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use surefoot_kernel_core::{EffectClass, EffectKey, RunId, StepKey};
 
+use super::people::Verb;
+
 /// What an action did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Did {
@@ -17,6 +19,8 @@ pub enum Did {
     Wrote(String),
     /// The fence let it through, on a transaction of its own, in this generation.
     PassedFence(u64),
+    /// Not the action: a person had a word about it. Whether the store has heard it is another question.
+    Attended(Verb),
 }
 
 /// One line of the log.
@@ -58,6 +62,14 @@ impl Provider {
     pub fn knows(&self, key: &EffectKey) -> bool {
         let is_it = |entry: &Entry| entry.did == Did::CarriedOut && entry.key.as_ref() == Some(key);
         self.entries().iter().any(is_it)
+    }
+
+    /// What was done under this key, in order.
+    #[must_use]
+    pub fn done(&self, key: &EffectKey) -> Vec<Did> {
+        let entries = self.entries();
+        let of_key = entries.iter().filter(|entry| entry.key.as_ref() == Some(key));
+        of_key.map(|entry| entry.did.clone()).collect()
     }
 
     pub(crate) fn add(&self, entry: Entry) {

@@ -8,7 +8,7 @@ use surefoot_kernel_core::{EffectClass, StepKey};
 use super::case::Seen;
 use super::plan::{Kind, Trouble};
 use super::provider::Did;
-use super::verdict::{Expected, count};
+use super::verdict::{Expected, count, is_attended};
 
 /// In the order of the table.
 const CLASSES: [EffectClass; 4] = [
@@ -34,6 +34,8 @@ enum Family {
     Doubt,
     Away,
     Theft,
+    Cancel,
+    CancelOfDead,
 }
 
 /// What happened to steps, with the number of cases that showed it. Displayed as Markdown.
@@ -44,6 +46,10 @@ impl Table {
     /// Counts what a case showed of the steps that were under way, or of the next one if none was, and of the last one
     /// that was recorded.
     pub(super) fn add(&mut self, seen: &Seen, expected: &Expected, trouble: Trouble) {
+        if trouble.kind.is_cancel() && !seen.is_canceled {
+            // There was no run yet, or none any more.
+            return;
+        }
         let recorded = seen.before.tree.recorded();
         let marked = seen.before.tree.marked();
         let log = seen.log.get(..seen.before.log).unwrap_or_default();
@@ -78,34 +84,54 @@ const fn family(kind: Kind) -> Family {
         Kind::RequestLost | Kind::AnswerLost | Kind::ComesLate => Family::Doubt,
         Kind::Refused | Kind::Away => Family::Away,
         Kind::StolenBefore | Kind::StolenAfter => Family::Theft,
+        Kind::CanceledBefore | Kind::CanceledAfter => Family::Cancel,
+        Kind::DiesBeforeCancel | Kind::DiesAfterCancel => Family::CancelOfDead,
     }
 }
 
 fn then(seen: &Seen, step: &StepKey, class: EffectClass, reached: Reached) -> &'static str {
-    let (before, after) = seen.log.split_at(seen.before.log.min(seen.log.len()));
+    let after = seen.log.get(seen.before.log..).unwrap_or_default();
     let calls = count(after, step, &Did::Called);
     let asks = count(after, step, &Did::Asked);
+    let is_recorded = seen.tree.recorded().contains(step);
     match (reached, calls) {
         (Reached::Recorded, 0) => "restored: not called again",
+        (_, _) if is_attended(after, step) && is_recorded => "a person decides",
+        (_, _) if is_attended(after, step) => "a person decides: it did not happen",
         (Reached::Nothing, 1) => "called",
-        (_, _) if seen.attention.as_ref() == Some(step) => {
-            "asked; the provider does not know it: a person decides"
-        }
-        (_, 0) if asks > 0 => "asked; not called again",
-        (_, 0) => "the answer in hand is recorded; not called again",
-        (Reached::Marked, 1) => "the worker knows that it did not call: called",
-        (_, _) => match class {
-            EffectClass::Pure => "called again",
-            EffectClass::Transactional => {
-                let is_there = before.iter().any(|entry| match &entry.did {
-                    Did::Wrote(row) => entry.step == *step && seen.rows.contains(row),
-                    Did::Called | Did::CarriedOut | Did::Asked | Did::PassedFence(_) => false,
-                });
-                if is_there { "its writes stay" } else { "its writes are discarded; called again" }
-            }
-            EffectClass::Idempotent => "called again under the same effect key",
-            EffectClass::Ambiguous => "called again",
+        (Reached::Nothing, 0) => "not called",
+        (_, 0) if asks > 0 && is_recorded => "asked; not called again",
+        (_, 0) if asks > 0 => "asked; the provider does not know it",
+        (_, 0) if is_recorded => "the answer in hand is recorded; not called again",
+        (Reached::Marked, 0) => "the worker knows that it did not call: not called",
+        (_, 0) => match class {
+            EffectClass::Pure => "not called again",
+            EffectClass::Transactional => "its writes are discarded; not called again",
+            EffectClass::Idempotent => "not called again, and its outcome is not recorded",
+            EffectClass::Ambiguous => "not called again: its failure is recorded",
         },
+        (Reached::Marked, 1) => "the worker knows that it did not call: called",
+        (_, _) => called_again(seen, step, class),
+    }
+}
+
+fn called_again(seen: &Seen, step: &StepKey, class: EffectClass) -> &'static str {
+    let before = seen.log.get(..seen.before.log).unwrap_or_default();
+    match class {
+        EffectClass::Pure => "called again",
+        EffectClass::Transactional => {
+            let is_there = before.iter().any(|entry| match &entry.did {
+                Did::Wrote(row) => entry.step == *step && seen.rows.contains(row),
+                Did::Called
+                | Did::CarriedOut
+                | Did::Asked
+                | Did::PassedFence(_)
+                | Did::Attended(_) => false,
+            });
+            if is_there { "its writes stay" } else { "its writes are discarded; called again" }
+        }
+        EffectClass::Idempotent => "called again under the same effect key",
+        EffectClass::Ambiguous => "called again",
     }
 }
 
@@ -118,6 +144,8 @@ impl Family {
             Self::Theft => {
                 "The process stands still past its lease; another one takes over, then it goes on"
             }
+            Self::Cancel => "A person asks to cancel the run, the process lives",
+            Self::CancelOfDead => "The process dies, and a person asks to cancel the run",
         }
     }
 }

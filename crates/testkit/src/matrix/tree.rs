@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use surefoot_kernel_core::{EffectKey, Fact, Run, RunId, StepCharge, StepKey};
+use surefoot_kernel_core::{Fact, Run, RunId, RunState, StepCharge, StepKey};
 
 use super::provider::Entry;
 
@@ -39,11 +39,6 @@ impl Tree {
         self.0.iter().find(|member| member.run.id == run)
     }
 
-    /// Where the runs stand.
-    pub(super) fn places(&self) -> BTreeSet<&str> {
-        self.0.iter().map(|member| member.place.as_str()).collect()
-    }
-
     /// A step of one run, under its name in the tree.
     pub(super) fn name(&self, run: RunId, step: &StepKey) -> StepKey {
         self.member(run).map_or_else(|| step.clone(), |member| member.name(step))
@@ -76,13 +71,25 @@ impl Tree {
         self.completed().map(|(step, _)| step).collect()
     }
 
-    /// The effect key of each step with an outcome.
-    pub(super) fn effect_keys(&self) -> BTreeMap<EffectKey, StepKey> {
-        let key = |(member, fact): (&Member, &Fact)| {
-            let Fact::StepCompleted { step, .. } = fact else { return None };
-            Some((member.run.effect_key(step), member.name(step)))
+    /// The steps of which is recorded what became of their effect: by their outcome, or by the output that could not be
+    /// kept.
+    pub(super) fn explained(&self) -> BTreeSet<StepKey> {
+        let refused = |(member, fact): (&Member, &Fact)| {
+            let Fact::OutputRefused { step, .. } = fact else { return None };
+            Some(member.name(step))
         };
-        self.facts().filter_map(key).collect()
+        self.recorded().into_iter().chain(self.facts().filter_map(refused)).collect()
+    }
+
+    /// Whether an action was given another key than that of its run and step.
+    pub(super) fn is_stray(&self, entry: &Entry) -> bool {
+        let (Some(run), Some(key)) = (entry.run, &entry.key) else { return false };
+        self.member(run).is_none_or(|member| member.run.effect_key(&entry.step) != *key)
+    }
+
+    /// How each run ended, by its place.
+    pub(super) fn states(&self) -> BTreeMap<String, RunState> {
+        self.0.iter().map(|member| (member.place.clone(), member.run.state())).collect()
     }
 
     /// The ambiguous steps whose calls were marked.

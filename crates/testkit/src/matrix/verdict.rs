@@ -12,11 +12,15 @@ use super::provider::{Did, Entry};
 /// What the undisturbed run came to.
 #[derive(Debug)]
 pub(super) struct Expected {
-    /// Where its runs stand.
-    places: BTreeSet<String>,
+    /// How its runs ended, by where they stand.
+    states: BTreeMap<String, RunState>,
     outputs: BTreeMap<StepKey, Value>,
     /// Steps with a class, in the order of their calls.
     pub(super) steps: Vec<(StepKey, EffectClass)>,
+    /// The steps that were carried out outside.
+    carried_out: BTreeSet<StepKey>,
+    /// The steps that a person had a word about.
+    attended: BTreeSet<StepKey>,
     /// What each step charged.
     charged: Vec<StepCharge>,
 }
@@ -29,10 +33,25 @@ impl Expected {
                 steps.push((entry.step.clone(), entry.class));
             }
         }
+        let those = |is_so: fn(&Did) -> bool| {
+            let entries = seen.log.iter().filter(|entry| is_so(&entry.did));
+            entries.map(|entry| entry.step.clone()).collect()
+        };
         let tree = &seen.tree;
-        let places = tree.places().into_iter().map(str::to_owned).collect();
-        Self { places, outputs: tree.outputs(), steps, charged: tree.charges() }
+        Self {
+            states: tree.states(),
+            outputs: tree.outputs(),
+            steps,
+            carried_out: those(|did| *did == Did::CarriedOut),
+            attended: those(|did| matches!(did, Did::Attended(_))),
+            charged: tree.charges(),
+        }
     }
+}
+
+/// Whether a person had a word about a step.
+pub(super) fn is_attended(log: &[Entry], step: &StepKey) -> bool {
+    log.iter().any(|entry| entry.step == *step && matches!(entry.did, Did::Attended(_)))
 }
 
 /// How often an action did something for a step.
@@ -43,9 +62,17 @@ pub(super) fn count(log: &[Entry], step: &StepKey, did: &Did) -> usize {
 /// Judges a case.
 pub(super) fn judge(seen: &Seen, expected: &Expected, trouble: Trouble) -> Vec<String> {
     let mut wrong = Vec::new();
-    judge_end(seen, expected, &mut wrong);
-    judge_charges(seen, expected, &mut wrong);
-    judge_keys(seen, &mut wrong);
+    if seen.is_canceled {
+        judge_canceled(seen, expected, trouble, &mut wrong);
+    } else {
+        judge_end(seen, expected, &mut wrong);
+    }
+    if seen.tree.completed().count() != seen.tree.outputs().len() {
+        wrong.push(format!("an outcome is recorded twice: {:?}", seen.tree));
+    }
+    for entry in &seen.strays {
+        wrong.push(format!("the key is not that of the step: {entry:?}"));
+    }
     judge_writes(seen, expected, &mut wrong);
     judge_ambiguous(seen, expected, trouble, &mut wrong);
     judge_repeats(seen, expected, trouble, &mut wrong);
@@ -53,39 +80,57 @@ pub(super) fn judge(seen: &Seen, expected: &Expected, trouble: Trouble) -> Vec<S
     wrong
 }
 
+/// All is as undisturbed. Each step pays once, whatever happens between its charge and its outcome.
 fn judge_end(seen: &Seen, expected: &Expected, wrong: &mut Vec<String>) {
-    let places: BTreeSet<String> = seen.tree.places().into_iter().map(str::to_owned).collect();
-    if places != expected.places || seen.tree.runs().count() != places.len() {
+    let states = seen.tree.states();
+    if states != expected.states || seen.tree.runs().count() != states.len() {
         let runs: Vec<&Run> = seen.tree.runs().collect();
-        wrong.push(format!("the runs are {runs:?}, undisturbed at {:?}", expected.places));
-    }
-    for run in seen.tree.runs().filter(|run| run.state() != RunState::Succeeded) {
-        wrong.push(format!("a run is not succeeded: {run:?}"));
+        wrong.push(format!("the runs are {runs:?}, undisturbed {:?}", expected.states));
     }
     let outputs = seen.tree.outputs();
     if outputs != expected.outputs {
         wrong.push(format!("the outputs are {outputs:?}, undisturbed {:?}", expected.outputs));
     }
-    if seen.tree.completed().count() != outputs.len() {
-        wrong.push(format!("an outcome is recorded twice: {:?}", seen.tree));
-    }
-}
-
-/// Each step pays once, whatever happens between its charge and its outcome.
-fn judge_charges(seen: &Seen, expected: &Expected, wrong: &mut Vec<String>) {
     let charged = seen.tree.charges();
     if charged != expected.charged {
         wrong.push(format!("charged were {charged:?}, undisturbed {:?}", expected.charged));
     }
 }
 
-fn judge_keys(seen: &Seen, wrong: &mut Vec<String>) {
-    let keys = seen.tree.effect_keys();
-    for entry in &seen.log {
-        let step = entry.key.as_ref().map(|key| keys.get(key));
-        if step.is_some_and(|step| step != Some(&entry.step)) {
-            wrong.push(format!("the key is not that of the step: {entry:?}"));
+/// The run is canceled, and what there is of it is part of the undisturbed run.
+fn judge_canceled(seen: &Seen, expected: &Expected, trouble: Trouble, wrong: &mut Vec<String>) {
+    let states = seen.tree.states();
+    if states.get("") != Some(&RunState::Canceled) {
+        wrong.push(format!("the run is not canceled: {:?}", seen.tree));
+    }
+    let is_foreign = |(place, state): (&String, &RunState)| {
+        let undisturbed = expected.states.get(place);
+        undisturbed.is_none() || (*state != RunState::Canceled && undisturbed != Some(state))
+    };
+    if states.iter().any(is_foreign) || seen.tree.runs().count() != states.len() {
+        wrong.push(format!("the runs are {states:?}, undisturbed {:?}", expected.states));
+    }
+    for (step, output) in seen.tree.outputs() {
+        if expected.outputs.get(&step) != Some(&output) {
+            wrong.push(format!("the output of {step} is {output}, and undisturbed another one"));
         }
+    }
+    let charged = seen.tree.charges();
+    let is_new = |(nth, charge): (usize, &StepCharge)| {
+        let earlier = charged.get(..nth).unwrap_or_default();
+        earlier.iter().any(|other| other.step == charge.step) || !expected.charged.contains(charge)
+    };
+    if charged.iter().enumerate().any(is_new) {
+        wrong.push(format!("charged were {charged:?}, undisturbed {:?}", expected.charged));
+    }
+    let (before, after) = seen.log.split_at(seen.before.log.min(seen.log.len()));
+    let is_begun = |(step, _): &&(StepKey, EffectClass)| {
+        count(before, step, &Did::Called) == 0 && count(after, step, &Did::Called) > 0
+    };
+    let begun: Vec<_> = expected.steps.iter().filter(is_begun).collect();
+    // The call that the worker may make was decided, and its facts stored, when the request came.
+    if begun.len() > usize::from(!trouble.kind.is_death()) {
+        wrong.push(format!("the run is canceled, and {begun:?} began"));
     }
 }
 
@@ -98,7 +143,9 @@ fn judge_writes(seen: &Seen, expected: &Expected, wrong: &mut Vec<String>) {
         }
         let is_there = |entry: &&Entry| match &entry.did {
             Did::Wrote(row) => entry.step == *step && seen.rows.contains(row),
-            Did::Called | Did::CarriedOut | Did::Asked | Did::PassedFence(_) => false,
+            Did::Called | Did::CarriedOut | Did::Asked | Did::PassedFence(_) | Did::Attended(_) => {
+                false
+            }
         };
         let there = seen.log.iter().filter(is_there).count();
         if there != usize::from(recorded.contains(step)) {
@@ -108,32 +155,49 @@ fn judge_writes(seen: &Seen, expected: &Expected, wrong: &mut Vec<String>) {
 }
 
 fn judge_ambiguous(seen: &Seen, expected: &Expected, trouble: Trouble, wrong: &mut Vec<String>) {
-    let marked_before = seen.before.tree.marked();
-    let recorded_before = seen.before.tree.recorded();
-    let (before, after) = seen.log.split_at(seen.before.log.min(seen.log.len()));
+    let explained = seen.tree.explained();
     for (step, class) in &expected.steps {
         if *class != EffectClass::Ambiguous {
             continue;
         }
         let called = count(&seen.log, step, &Did::Called);
-        if called != 1 {
+        let carried_out = count(&seen.log, step, &Did::CarriedOut);
+        let may = |entry: &&Entry| entry.step == *step && entry.did.lets_it_be_called_again();
+        let may_be_called = seen.log.iter().filter(may).count().saturating_add(1);
+        if carried_out > 1 || called > may_be_called {
             wrong.push(format!("{step} is ambiguous and was called {called} times"));
         }
-        let was_open = marked_before.contains(step) && !recorded_before.contains(step);
-        let is_attended = seen.attention.as_ref() == Some(step);
-        if was_open && trouble.kind.is_death() {
-            let knows = count(before, step, &Did::CarriedOut) > 0;
-            if count(after, step, &Did::Asked) == 0 {
-                wrong.push(format!("nobody asked what became of {step}"));
-            }
-            if is_attended == knows {
-                wrong.push(format!("a person was asked about {step}: {is_attended}"));
-            }
-        } else if is_attended && count(before, step, &Did::CarriedOut) > 0 {
-            wrong.push(format!("a person was asked about {step}, which the provider knows"));
-        } else if is_attended && !trouble.kind.is_theft() {
-            wrong.push(format!("a person was asked about {step}, and nothing was in doubt"));
+        let is_missing = carried_out == 0 && expected.carried_out.contains(step);
+        if is_missing && !seen.is_canceled {
+            wrong.push(format!("{step} was not carried out"));
         }
+        if carried_out > 0 && !explained.contains(step) {
+            wrong.push(format!("{step} was carried out, and it is not recorded"));
+        }
+        if !expected.attended.contains(step) {
+            judge_attention(seen, step, trouble, wrong);
+        }
+    }
+}
+
+/// A person is asked where nobody else can know, and nowhere else.
+fn judge_attention(seen: &Seen, step: &StepKey, trouble: Trouble, wrong: &mut Vec<String>) {
+    let (before, after) = seen.log.split_at(seen.before.log.min(seen.log.len()));
+    let is_marked = seen.before.tree.marked().contains(step);
+    let was_open = is_marked && !seen.before.tree.recorded().contains(step);
+    let is_attended = is_attended(&seen.log, step);
+    let knows = count(before, step, &Did::CarriedOut) > 0;
+    if was_open && trouble.kind.is_death() {
+        if count(after, step, &Did::Asked) == 0 {
+            wrong.push(format!("nobody asked what became of {step}"));
+        }
+        if is_attended == knows {
+            wrong.push(format!("a person was asked about {step}: {is_attended}"));
+        }
+    } else if is_attended && knows {
+        wrong.push(format!("a person was asked about {step}, which the provider knows"));
+    } else if is_attended && !trouble.kind.is_theft() {
+        wrong.push(format!("a person was asked about {step}, and nothing was in doubt"));
     }
 }
 

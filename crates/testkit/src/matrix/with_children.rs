@@ -2,10 +2,11 @@
 
 use std::marker::PhantomData;
 
-use surefoot_kernel_core::{Dependency, Signal};
+use surefoot_kernel_core::{Amounts, Dependency, Failure};
 use surefoot_language::{Module, On};
 
-use super::{Process, Scenario, TxOf, every_class};
+use super::people::nothing_happened;
+use super::{Did, Process, Reply, Scenario, TxOf, Verb, every_class};
 use crate::suite::StoreFactory;
 
 const WORKFLOWS: &[(&str, &str)] = &[
@@ -78,7 +79,15 @@ impl<F: StoreFactory> Scenario<F> for WithChildren<F> {
         WORKFLOWS
     }
 
-    fn signal(&self, _: &Dependency) -> Option<Signal> {
+    fn budget(&self) -> Amounts {
+        Amounts::default()
+    }
+
+    fn reply(&self, _: &Dependency) -> Option<Reply> {
         None
+    }
+
+    fn attend(&self, error: &Failure, _: &[Did]) -> Option<Verb> {
+        nothing_happened(error)
     }
 }

@@ -137,6 +137,7 @@ impl State {
             .map(|entry| SessionRow {
                 session: entry.report.session,
                 name: entry.report.name.clone(),
+                mode: entry.report.mode,
                 offers: entry.report.offers.clone(),
                 slots: entry.report.slots,
                 busy: entry.report.busy,

@@ -1,54 +1,54 @@
-//! Plays a script: the fleet, the application, and a person who tells the truth.
+//! Plays a script: what happens when, from the first event to the end of all runs.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::json;
 use surefoot_kernel_core::{
-    Amounts, App, Attention, Code, Commit, Event, Ids, Micros, OperatorStore, Phase, PlanStore,
-    Publish, RowInput, Run, RunFilter, RunState, RunStore, Signal, Verdict, decide_row,
+    Amounts, App, Event, Ids, Micros, OperatorStore, PlanStore, Publish, Run, RunFilter, RunId,
+    RunState, Signal,
 };
 use surefoot_language::{Bindings, compile_and_bind};
-use surefoot_worker::{Kernel, Tick};
-use tokio::task::JoinHandle;
 
 use super::Played;
 use super::judge::judge;
+use super::life::{Fleet, KernelOf, RESTART};
+use super::person::Known;
 use super::script::{Move, Script};
-use super::shop::{Desk, SOURCE};
-use super::sky::{FRONT, Line, SkewedClock, Sky, Trouble};
+use super::shop::WORKFLOWS;
+use super::sky::{FRONT, Sky, Trouble};
+use crate::SeqIds;
 use crate::fault::FaultPlan;
-use crate::living::LEASE;
 use crate::matrix::Provider;
 use crate::suite::StoreFactory;
-use crate::{FaultyStore, SeqIds};
 
 pub(super) const APP: &str = "simulation";
 pub(super) const SCOPE: &str = "simulation";
-const WORKFLOW: &str = "order";
 /// Between two passes of a worker.
-const PASS: Duration = Duration::from_secs(5);
-/// Until a worker that died is started again.
-const RESTART: Duration = Duration::from_secs(5);
+pub(super) const PASS: Duration = Duration::from_secs(5);
 /// Between two looks of the person.
 const LOOK: Duration = Duration::from_secs(10);
-/// The person waits longer than anything can be under way.
-const PERSON_AFTER: Micros = Micros::from_secs(60);
 /// What has not ended by then never will.
 const END_MS: u64 = 4 * 3_600_000;
 
 /// The world of one simulation.
 pub(super) struct Stage<F: StoreFactory> {
-    sky: Arc<Sky<F>>,
+    pub(super) sky: Arc<Sky<F>>,
     /// A handle that nothing happens to.
-    clean: F::Store,
-    provider: Provider,
-    ids: SeqIds,
-    count: Arc<AtomicU64>,
-    calls: Arc<Mutex<Vec<FaultPlan>>>,
-    verdicts: AtomicU64,
+    pub(super) clean: F::Store,
+    pub(super) provider: Provider,
+    pub(super) ids: SeqIds,
+    pub(super) count: Arc<AtomicU64>,
+    /// Of every life of every process.
+    lives: Mutex<Vec<FaultPlan>>,
+    /// Of every process that has a worker, in its last life.
+    kernels: Mutex<BTreeMap<usize, KernelOf<F>>>,
+    /// The runs of orders.
+    orders: Mutex<BTreeMap<u64, RunId>>,
+    pub(super) verdicts: AtomicU64,
+    eager: AtomicU64,
 }
 
 impl<F: StoreFactory> Stage<F> {
@@ -61,24 +61,33 @@ impl<F: StoreFactory> Stage<F> {
             provider: Provider::new(),
             ids: SeqIds::new(),
             count: Arc::default(),
-            calls: Arc::default(),
+            lives: Mutex::default(),
+            kernels: Mutex::default(),
+            orders: Mutex::default(),
             verdicts: AtomicU64::new(0),
+            eager: AtomicU64::new(0),
         }
     }
 
     pub(super) async fn play(self) -> Played {
         let stage = Arc::new(self);
-        let failures = match stage.clone().live().await {
-            Ok(runs) => judge::<F>(&stage.sky.script, &stage.clean, &runs, &stage.provider).await,
-            Err(why) => vec![why],
+        let (failures, runs) = match stage.clone().live().await {
+            Ok(runs) => {
+                let (script, provider) = (&stage.sky.script, &stage.provider);
+                (judge::<F>(script, &stage.clean, &runs, provider).await, runs)
+            }
+            Err(why) => (vec![why], Vec::new()),
         };
-        let lives = stage.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        let calls = lives.iter().map(|life| life.calls().len() as u64).sum();
+        let calls = stage.lives().iter().map(|life| life.calls().len() as u64).sum();
+        let ended = |state| runs.iter().filter(|run| run.state() == state).count() as u64;
         Played {
             failures,
             log: stage.provider.log(),
             calls,
             verdicts: stage.verdicts.load(Ordering::SeqCst),
+            eager: stage.eager.load(Ordering::SeqCst),
+            canceled: ended(RunState::Canceled),
+            declined: ended(RunState::Failed),
             took_ms: stage.sky.now().get() / 1_000,
         }
     }
@@ -86,7 +95,7 @@ impl<F: StoreFactory> Stage<F> {
     /// Until every run has ended.
     async fn live(self: Arc<Self>) -> Result<Vec<Run>, String> {
         self.publish().await?;
-        let mut fleet = Fleet(BTreeMap::new());
+        let mut fleet = Fleet::default();
         for process in 0..self.sky.script.clocks.len() {
             fleet.put(process, self.clone().work(process, Duration::ZERO));
         }
@@ -95,26 +104,41 @@ impl<F: StoreFactory> Stage<F> {
             self.clone().make(one, &mut fleet);
         }
         self.sky.reach(self.sky.script.calm_after).await;
-        let mut since = BTreeMap::new();
+        let mut known = Known::new();
         while self.sky.now() < Micros::from(Duration::from_millis(END_MS)) {
             tokio::time::sleep(LOOK).await;
             self.sky.tell().await;
             let runs = self.runs().await?;
             for run in &runs {
-                self.help(run, &mut since).await?;
+                self.help(run, &mut known).await?;
             }
-            let ended = runs.iter().filter(|run| run.state() == RunState::Succeeded).count();
-            if ended == self.sky.script.orders().len() {
+            let roots = runs.iter().filter(|run| run.origin.parent.is_none()).count();
+            let is_over = |run: &Run| {
+                // Whose retries are over is tried again by the person.
+                let retried = known.contains_key(&(run.id, run.revision));
+                run.state().is_terminal() && !retried
+            };
+            if roots == self.sky.script.orders().len() && runs.iter().all(is_over) {
                 return Ok(runs);
             }
         }
-        Err(format!("not every run succeeds: {:?}", self.runs().await?))
+        Err(format!("not every run ends: {:?}", self.runs().await?))
     }
 
     fn make(self: Arc<Self>, one: Move, fleet: &mut Fleet) {
         match one {
-            Move::Emit(order) => drop(tokio::spawn(self.emit(order))),
+            Move::Emit(order) => drop(tokio::spawn(self.emit(order, None))),
+            Move::EmitBeside(order, process) => {
+                drop(tokio::spawn(self.emit(order, Some(process))));
+            }
             Move::Approve(order) => drop(tokio::spawn(self.approve(order))),
+            Move::Cancel(order) => drop(tokio::spawn(self.cancel(order))),
+            Move::Meddle(order) => drop(tokio::spawn(async move {
+                if let Some(run) = self.run_of(order) {
+                    // What cannot be read now is left alone.
+                    let _ = self.meddle(run).await;
+                }
+            })),
             Move::Kill(process) => fleet.put(process, self.work(process, RESTART)),
             Move::Pause(process, ms) => self.sky.trouble(Trouble::Pause, process, ms),
             Move::Cut(process, ms) => self.sky.trouble(Trouble::Cut, process, ms),
@@ -124,66 +148,37 @@ impl<F: StoreFactory> Stage<F> {
     async fn publish(&self) -> Result<(), String> {
         let (desk, _) = self.desk(FRONT);
         let module = desk.module().map_err(text)?;
-        let plan = compile_and_bind(SOURCE, module.manifest(), &Bindings::new()).map_err(text)?;
-        let publish = Publish {
-            app: APP.into(),
-            scope: SCOPE.into(),
-            workflow: WORKFLOW.into(),
-            version: self.ids.version(),
-            plan,
-            source: SOURCE.to_owned(),
-            budget: Amounts::default(),
-            activate: true,
-            authorization: None,
-            author: "the simulation".to_owned(),
-        };
-        self.clean.version_publish(publish).await.map(drop).map_err(text)
-    }
-
-    /// What a new life of a process works with. Opening a store in memory takes no time.
-    fn desk(&self, process: usize) -> (Desk<F>, FaultPlan) {
-        let mut lives = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        let line = Line { sky: self.sky.clone(), process, life: lives.len() as u64 };
-        let plan = FaultPlan::under(Arc::new(line));
-        lives.push(plan.clone());
-        let store = FaultyStore::new(self.clean.clone(), plan.clone());
-        let (sky, provider, count) = (self.sky.clone(), self.provider.clone(), self.count.clone());
-        (Desk { sky, provider, process, store, count }, plan)
-    }
-
-    async fn open(&self, process: usize) -> (Desk<F>, FaultPlan, Kernel<FaultyStore<F::Store>>) {
-        let (mut desk, plan) = self.desk(process);
-        desk.store = FaultyStore::new(self.sky.factory().open().await, plan.clone());
-        let clocks = &self.sky.script.clocks;
-        let (skew_ms, rate) = clocks.get(process).copied().unwrap_or_default();
-        let clock = SkewedClock { began: tokio::time::Instant::now(), skew_ms, rate };
-        let builder = Kernel::builder(APP, desk.store.clone());
-        let kernel = builder.clock(clock).ids(self.ids.clone()).build();
-        (desk, plan, kernel)
-    }
-
-    /// Life after life of one process.
-    async fn work(self: Arc<Self>, process: usize, after: Duration) {
-        tokio::time::sleep(after).await;
-        loop {
-            let (desk, plan, kernel) = self.open(process).await;
-            let Ok(module) = desk.module() else { return };
-            let Ok(worker) = kernel.worker(module).lease(LEASE.into()).build() else { return };
-            while !plan.is_dead() {
-                // What the store did not answer is done in a later pass.
-                let _ = worker.tick(Tick::max_runs(3)).await;
-                tokio::time::sleep(PASS).await;
-            }
-            tokio::time::sleep(RESTART).await;
+        for (workflow, source) in WORKFLOWS {
+            let plan = compile_and_bind(source, module.manifest(), &Bindings::new());
+            let publish = Publish {
+                app: APP.into(),
+                scope: SCOPE.into(),
+                workflow: workflow.into(),
+                version: self.ids.version(),
+                plan: plan.map_err(text)?,
+                source: source.to_owned(),
+                budget: Amounts::default(),
+                activate: true,
+                authorization: None,
+                author: "the simulation".to_owned(),
+            };
+            self.clean.version_publish(publish).await.map_err(text)?;
         }
+        Ok(())
     }
 
-    async fn emit(self: Arc<Self>, order: u64) {
-        let (_, _, kernel) = self.open(FRONT).await;
+    /// Emits the event of an order until it is recorded: in the process of a worker, or in one that has none.
+    async fn emit(self: Arc<Self>, order: u64, beside: Option<usize>) {
+        let (_, _, front) = self.open(FRONT).await;
         let name = order.to_string();
         loop {
-            let event = Event::start(WORKFLOW, json!({ "order": name })).dedupe_key(name.clone());
-            if kernel.scope(SCOPE).emit(event).await.is_ok() {
+            let near = beside.and_then(|process| self.kernels().get(&process).cloned());
+            let kernel = near.unwrap_or_else(|| front.clone());
+            let (workflow, _) = WORKFLOWS[0];
+            let event = Event::start(workflow, json!({ "order": name })).dedupe_key(name.clone());
+            if let Ok(emission) = kernel.scope(SCOPE).emit(event).await {
+                self.eager.fetch_add(emission.started.len() as u64, Ordering::SeqCst);
+                self.orders().extend(emission.runs.first().map(|run| (order, *run)));
                 return;
             }
             tokio::time::sleep(PASS).await;
@@ -198,63 +193,54 @@ impl<F: StoreFactory> Stage<F> {
         }
     }
 
-    async fn runs(&self) -> Result<Vec<Run>, String> {
-        let filter = RunFilter { app: Some(App::from(APP)), limit: 1_000, ..RunFilter::default() };
+    /// Asks to cancel an order once it has a run, until the request is recorded.
+    async fn cancel(self: Arc<Self>, order: u64) {
+        let (_, _, kernel) = self.open(FRONT).await;
+        loop {
+            if let Some(run) = self.run_of(order)
+                && kernel.cancel(run, "nobody wants it").await.is_ok()
+            {
+                return;
+            }
+            tokio::time::sleep(PASS).await;
+        }
+    }
+
+    /// The runs of orders, and their children.
+    pub(super) async fn runs(&self) -> Result<Vec<Run>, String> {
+        let mut runs = self.listed(None).await?;
+        for at in 0..runs.len() {
+            let parent = runs.get(at).map(|run| run.id);
+            runs.extend(self.listed(parent).await?);
+        }
+        Ok(runs)
+    }
+
+    async fn listed(&self, parent: Option<RunId>) -> Result<Vec<Run>, String> {
+        let app = Some(App::from(APP));
+        let filter = RunFilter { app, parent, limit: 1_000, ..RunFilter::default() };
         let page = self.clean.run_list(filter).await.map_err(text)?;
         Ok(page.rows.into_iter().map(|row| row.run).collect())
     }
 
-    /// What a person does about a run that nobody else can help: says what is true, when nothing is under way any more.
-    async fn help(
-        &self,
-        run: &Run,
-        since: &mut BTreeMap<(surefoot_kernel_core::RunId, u64), Micros>,
-    ) -> Result<(), String> {
-        let input = match &run.phase {
-            Phase::NeedsAttention(Attention { effect: Some(effect), .. }) => {
-                let knows = self.provider.knows(&run.effect_key(&effect.step));
-                let verdict = match knows {
-                    true => Verdict::Succeeded { output: json!(1) },
-                    false => Verdict::NotPerformed,
-                };
-                RowInput::Resolve { step: effect.step.clone(), verdict }
-            }
-            Phase::Failed { error, .. } if error.code == Code::RETRY_EXHAUSTED => RowInput::Retry,
-            Phase::NeedsAttention(_) | Phase::Failed { .. } | Phase::Canceled { .. } => {
-                return Err(format!("a run ends where it should not: {run:?}"));
-            }
-            Phase::Queued { .. }
-            | Phase::Running { .. }
-            | Phase::Waiting(_)
-            | Phase::Succeeded { .. } => return Ok(()),
-        };
-        let now = self.sky.now();
-        let seen = *since.entry((run.id, run.revision)).or_insert(now);
-        if now.get().saturating_sub(seen.get()) < PERSON_AFTER.get() {
-            return Ok(());
-        }
-        self.verdicts.fetch_add(1, Ordering::SeqCst);
-        let at = self.clean.store_now().await.map_err(text)?;
-        let facts = decide_row(run, input, at).map_err(text)?;
-        self.clean.run_commit(Commit::new(run, &facts)).await.map(drop).map_err(text)
+    fn run_of(&self, order: u64) -> Option<RunId> {
+        self.orders().get(&order).copied()
     }
-}
 
-/// The processes that live. One that is replaced, or left behind, is killed.
-struct Fleet(BTreeMap<usize, JoinHandle<()>>);
-
-impl Fleet {
-    fn put(&mut self, process: usize, life: impl Future<Output = ()> + Send + 'static) {
-        if let Some(killed) = self.0.remove(&process) {
-            killed.abort();
-        }
-        self.0.insert(process, tokio::spawn(life));
+    pub(super) fn order_of(&self, root: RunId) -> Option<u64> {
+        self.orders().iter().find(|(_, run)| **run == root).map(|(order, _)| *order)
     }
-}
 
-impl Drop for Fleet {
-    fn drop(&mut self) {
-        self.0.values().for_each(JoinHandle::abort);
+    pub(super) fn lives(&self) -> MutexGuard<'_, Vec<FaultPlan>> {
+        self.lives.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn kernels(&self) -> MutexGuard<'_, BTreeMap<usize, KernelOf<F>>> {
+        self.kernels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn orders(&self) -> MutexGuard<'_, BTreeMap<u64, RunId>> {
+        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

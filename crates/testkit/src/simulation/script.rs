@@ -5,6 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use surefoot_kernel_core::EffectKey;
+
+use crate::dice::{Dice, roll};
 
 /// Milliseconds of trouble; after that all is calm.
 const TROUBLE_MS: u64 = 120_000;
@@ -16,12 +19,16 @@ pub struct Script {
     pub seed: u64,
     /// By how much the wall clock of each worker is wrong, in milliseconds, and its rate, in thousandths.
     pub clocks: Vec<(i64, i64)>,
+    /// The workers that run their loops, and start events of their own process at once; the others work in passes.
+    pub started: Vec<usize>,
     /// Of a thousand calls to the store, so many go wrong.
     pub store_faults: u64,
     /// Of a thousand calls to the store, so many take longer than a lease.
     pub store_slow: u64,
     /// Of a thousand requests to the provider, so many go wrong.
     pub provider_faults: u64,
+    /// Of a thousand payments, so many are declined, however often they are asked for.
+    pub declined: u64,
     /// After so many milliseconds nothing goes wrong any more.
     pub calm_after: u64,
     /// What is done, and at which millisecond, in order.
@@ -34,6 +41,12 @@ pub struct Script {
 pub enum Move {
     /// The application emits the event of an order, again and again until it hears that it is recorded.
     Emit(u64),
+    /// The same, in the process of a worker.
+    EmitBeside(u64, usize),
+    /// Somebody asks to cancel the run of an order, as insistently.
+    Cancel(u64),
+    /// An operator has an order tried again if it failed, and its provider asked again if that can be done.
+    Meddle(u64),
     /// Somebody approves an order, as insistently.
     Approve(u64),
     /// A worker is killed. It is started again a while later.
@@ -51,15 +64,26 @@ impl Script {
         let mut dice = Dice(roll(seed, &[0]));
         let clocks = (0..workers).map(|_| (dice.signed(7_200_000), dice.signed(2))).collect();
         let mut moves = Vec::new();
+        let worker =
+            |dice: &mut Dice| usize::try_from(dice.below(workers as u64)).unwrap_or_default();
+        let started: Vec<usize> = (0..dice.below(3)).map(|_| worker(&mut dice)).collect();
         for order in 0..=dice.below(5) {
             let at = dice.below(TROUBLE_MS / 2);
-            moves.push((at, Move::Emit(order)));
+            let beside = started.first().filter(|_| dice.below(2) > 0);
+            let emit = beside.map_or(Move::Emit(order), |one| Move::EmitBeside(order, *one));
+            moves.push((at, emit));
             if dice.below(3) > 0 {
                 moves.push((dice.below(TROUBLE_MS), Move::Approve(order)));
             }
+            if dice.below(5) == 0 {
+                moves.push((dice.below(TROUBLE_MS), Move::Cancel(order)));
+            }
+            if dice.below(5) == 0 {
+                moves.push((dice.below(TROUBLE_MS), Move::Meddle(order)));
+            }
         }
         for _ in 0..dice.below(10) {
-            let worker = usize::try_from(dice.below(workers as u64)).unwrap_or_default();
+            let worker = worker(&mut dice);
             let trouble = match dice.below(3) {
                 0 => Move::Kill(worker),
                 1 => Move::Pause(worker, dice.below(60_000)),
@@ -71,9 +95,11 @@ impl Script {
         Self {
             seed,
             clocks,
+            started,
             store_faults: dice.below(60),
             store_slow: dice.below(10),
             provider_faults: dice.below(500),
+            declined: dice.below(300),
             calm_after: TROUBLE_MS,
             moves,
         }
@@ -100,37 +126,26 @@ impl Script {
 
     pub(super) fn orders(&self) -> Vec<u64> {
         let order = |(_, one): &(u64, Move)| match one {
-            Move::Emit(order) => Some(*order),
-            Move::Approve(_) | Move::Kill(_) | Move::Pause(..) | Move::Cut(..) => None,
+            Move::Emit(order) | Move::EmitBeside(order, _) => Some(*order),
+            Move::Cancel(_)
+            | Move::Meddle(_)
+            | Move::Approve(_)
+            | Move::Kill(_)
+            | Move::Pause(..)
+            | Move::Cut(..) => None,
         };
         self.moves.iter().filter_map(order).collect()
     }
-}
 
-/// A number that depends on a seed and a place, and looks like chance: the finaliser of splitmix64.
-pub(super) fn roll(seed: u64, place: &[u64]) -> u64 {
-    place.iter().fold(seed, |state, part| {
-        let mut bits = state ^ part.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (bits ^ (bits >> 31)).wrapping_add(0x9e37_79b9_7f4a_7c15)
-    })
-}
-
-/// Numbers in a row.
-pub(super) struct Dice(pub(super) u64);
-
-impl Dice {
-    /// From 0 up to, and without, a limit.
-    pub(super) fn below(&mut self, limit: u64) -> u64 {
-        self.0 = roll(self.0, &[1]);
-        (self.0 >> 11) % limit.max(1)
+    /// Whether somebody asks to cancel an order.
+    pub(super) fn cancels(&self, order: u64) -> bool {
+        self.moves.iter().any(|(_, one)| *one == Move::Cancel(order))
     }
 
-    /// Between minus a limit and the limit.
-    fn signed(&mut self, limit: u64) -> i64 {
-        let number = self.below(limit.saturating_mul(2).saturating_add(1));
-        i64::try_from(number).unwrap_or(i64::MAX).saturating_sub_unsigned(limit)
+    /// Whether the provider declines the payment under this key, whoever asks and when.
+    pub(super) fn declines(&self, key: &EffectKey) -> bool {
+        let digits = key.as_str().get(..15).and_then(|text| u64::from_str_radix(text, 16).ok());
+        Dice(roll(self.seed, &[2_000, digits.unwrap_or_default()])).below(1_000) < self.declined
     }
 }
 

@@ -17,7 +17,11 @@ use crate::FaultyStore;
 use crate::matrix::{Did, Entry, Provider, TxOf};
 use crate::suite::StoreFactory;
 
-pub(super) const SOURCE: &str = "
+/// The workflows, each with its key; the first one is that of an order.
+pub(super) const WORKFLOWS: [(&str, &str); 2] = [
+    (
+        "order",
+        "
 inputs:
   order: { type: text, required: true }
 steps:
@@ -26,16 +30,40 @@ steps:
   - book: { order: '${{ inputs.order }}' }
   - pay: { cents: 250 }
     timeout: 20s
-  - mail: { to: '${{ inputs.order }}' }
-    timeout: 20s
+    catch:
+      - mail: { to: '${{ error.code }}' }
+        timeout: 20s
   - waitFor: { kind: approval, key: '${{ inputs.order }}', timeout: 2m }
+  - runWorkflows:
+      workflow: parcel
+      each: '${{ load }}'
+      as: box
+      inputs: { box: '${{ box }}' }
   - forEach: '${{ load }}'
     as: box
     do:
-      - pay: { cents: '${{ box }}' }
+      - mail: { to: '${{ inputs.order }}' }
         timeout: 20s
   - note: { order: '${{ inputs.order }}' }
-";
+",
+    ),
+    (
+        "parcel",
+        "
+inputs:
+  box: { type: number, required: true }
+steps:
+  - pay: { cents: '${{ inputs.box }}' }
+    timeout: 20s
+",
+    ),
+];
+/// The step that books.
+pub(super) const BOOK: &str = "steps.1";
+/// The step that notes.
+pub(super) const NOTE: &str = "steps.6";
+/// The code of a payment that the provider declines.
+pub(super) const DECLINED: &str = "CARD_DECLINED";
 
 /// How long the provider's `NotFound` proves nothing: longer than a lease, a slow call and a late request.
 pub(super) const SETTLE_AFTER: Duration = Duration::from_secs(150);
@@ -75,6 +103,13 @@ enum Fate {
     Hangs,
 }
 
+/// What a request came to, where there is an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answered {
+    Done,
+    Declined,
+}
+
 /// Why a request has no answer.
 enum NoAnswer {
     NothingSent,
@@ -98,8 +133,23 @@ impl<F: StoreFactory> Desk<F> {
         self.provider.add(Entry { process, class, run, step, key, did });
     }
 
-    /// Carries an effect out; one of an idempotent action only once.
+    /// Completes unless the process is dead: whatever of it is still there reaches nobody any more.
+    async fn lives(&self) {
+        if self.store.plan().is_dead() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    fn answer(&self, class: EffectClass, key: &EffectKey) -> Answered {
+        let is_declined = class == EffectClass::Ambiguous && self.sky.script.declines(key);
+        if is_declined { Answered::Declined } else { Answered::Done }
+    }
+
+    /// Carries an effect out, unless it is declined; one of an idempotent action only once.
     fn carry_out(&self, class: EffectClass, cx: &StepCx, key: &EffectKey) {
+        if self.answer(class, key) == Answered::Declined {
+            return;
+        }
         if class == EffectClass::Ambiguous || !self.provider.knows(key) {
             self.log(class, cx, Some(key), Did::CarriedOut);
         }
@@ -127,9 +177,11 @@ impl<F: StoreFactory> Desk<F> {
         class: EffectClass,
         cx: &StepCx,
         key: &EffectKey,
-    ) -> Result<(), NoAnswer> {
+    ) -> Result<Answered, NoAnswer> {
+        self.lives().await;
         self.log(class, cx, Some(key), Did::Called);
         self.sky.thaw(self.process).await;
+        self.lives().await;
         let (fate, travel) = self.fate();
         if fate == Fate::Unreachable {
             return Err(NoAnswer::NothingSent);
@@ -154,7 +206,11 @@ impl<F: StoreFactory> Desk<F> {
         }
         tokio::time::sleep(Duration::from_millis(travel)).await;
         self.sky.thaw(self.process).await;
-        if fate == Fate::Answered { Ok(()) } else { Err(NoAnswer::NobodyKnows) }
+        if fate == Fate::Answered {
+            Ok(self.answer(class, key))
+        } else {
+            Err(NoAnswer::NobodyKnows)
+        }
     }
 }
 
@@ -265,7 +321,8 @@ impl<F: StoreFactory> Ambiguous for Pay<F> {
 
     async fn run(&self, cx: &AmbiguousCx, input: Bill) -> AmbiguousResult<i64> {
         match self.0.request(EffectClass::Ambiguous, cx, cx.effect_key()).await {
-            Ok(()) => Ok(input.cents),
+            Ok(Answered::Done) => Ok(input.cents),
+            Ok(Answered::Declined) => Err(AmbiguousStop::refused(DECLINED, "the bank declines")),
             Err(NoAnswer::NothingSent) => {
                 Err(AmbiguousStop::nothing_happened_retry("BANK_AWAY", "the bank is away"))
             }
@@ -277,15 +334,24 @@ impl<F: StoreFactory> Ambiguous for Pay<F> {
 
     async fn reconcile(&self, cx: &AmbiguousCx, input: Bill) -> ReconcileResult<i64> {
         let key = cx.effect_key();
+        self.0.lives().await;
         self.0.sky.thaw(self.0.process).await;
+        self.0.lives().await;
         let (fate, travel) = self.0.fate();
         tokio::time::sleep(Duration::from_millis(travel)).await;
         self.0.log(EffectClass::Ambiguous, cx, Some(key), Did::Asked);
         let knows = self.0.provider.knows(key);
+        let done = self.0.provider.done(key);
         if fate != Fate::Answered {
             Err("the bank did not answer a question")?;
         }
-        Ok(if knows { Reconciled::Succeeded(input.cents) } else { Reconciled::NotFound })
+        // A bank knows what it declined once it was asked for it.
+        let is_declined = self.0.sky.script.declines(key) && done.contains(&Did::Called);
+        Ok(match (knows, is_declined) {
+            (true, _) => Reconciled::Succeeded(input.cents),
+            (false, true) => Reconciled::failed(DECLINED, "the bank declined"),
+            (false, false) => Reconciled::NotFound,
+        })
     }
 
     async fn plan(&self, _: &StepCx, _: &Bill) -> PlanResult<i64> {

@@ -8,7 +8,8 @@ use std::time::Duration;
 use surefoot_kernel_core::{BoxFuture, Clock, Micros, Timestamp};
 use tokio::time::Instant;
 
-use super::script::{Dice, Script, roll};
+use super::script::Script;
+use crate::dice::{Dice, roll};
 use crate::fault::Weather;
 use crate::suite::StoreFactory;
 use crate::{Fault, Method};

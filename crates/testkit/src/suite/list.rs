@@ -14,6 +14,10 @@
 macro_rules! store_suite {
     ($name:ident, $factory:path) => {
         mod $name {
+            // What takes long: `cargo xtask soak`.
+            $crate::store_suite! { @soak $factory;
+                crowds the_most_children_end_in_random_order
+            }
             $crate::store_suite! { @families $factory;
                 runs {
                     a_claim_is_what_the_core_says
@@ -184,6 +188,10 @@ macro_rules! store_suite {
                     a_page_of_results_is_bounded
                     no_signal_ends_a_wait_for_children
                 }
+                crowds {
+                    many_children_end_in_random_order_and_wake_their_parent_once
+                    a_cancel_in_the_middle_of_a_creation_leaves_no_orphan
+                }
                 grandchildren {
                     a_tree_has_a_bottom
                     a_cancel_is_carried_down_the_tree
@@ -294,13 +302,22 @@ macro_rules! store_suite {
             }
         }
     };
+    (@soak $factory:path; $($family:ident $rule:ident)*) => {
+        mod soak {$(
+            $crate::store_suite! { @test [ignore = "soak"] $factory; $family $rule }
+        )*}
+    };
     (@families $factory:path; $($family:ident { $($rule:ident)* })*) => {$(
         mod $family {$(
             $crate::store_suite! { @rule $factory; $family $rule }
         )*}
     )*};
     (@rule $factory:path; $family:ident $rule:ident) => {
+        $crate::store_suite! { @test [] $factory; $family $rule }
+    };
+    (@test [$($attribute:meta)*] $factory:path; $family:ident $rule:ident) => {
         #[tokio::test]
+        $(#[$attribute])*
         async fn $rule() {
             let world = $crate::suite::World::<$factory>::fresh().await;
             $crate::suite::$family::$rule(&world).await;

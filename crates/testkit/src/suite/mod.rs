@@ -5,6 +5,7 @@
 
 pub mod budgets;
 pub mod children;
+pub mod crowds;
 pub mod deletion;
 pub mod dispatch;
 pub mod effects;

@@ -5,7 +5,7 @@
 use serde_json::json;
 use surefoot_kernel_core::{
     Answer, App, Audit, Code, Command, Committed, Dependency, EffectState, Event, EventFilter,
-    Failure, OperatorStore as _, Phase, ReconcileAnswer, RowInput, RunFilter, RunId, RunRow,
+    Failure, Mode, OperatorStore as _, Phase, ReconcileAnswer, RowInput, RunFilter, RunId, RunRow,
     RunState, RunStore as _, Scope, SessionReport, StoreError, Todo, Verdict, WorkflowKey,
 };
 
@@ -298,7 +298,7 @@ pub async fn runs_are_listed_newest_first_and_filtered_by_the_store<F: StoreFact
     for nothing in [
         RunFilter { app: Some(App::from("bank")), ..RunFilter::default() },
         RunFilter { scope: Some(Scope::from("south")), ..RunFilter::default() },
-        RunFilter { mode: Some(surefoot_kernel_core::Mode::DryRun), ..RunFilter::default() },
+        RunFilter { mode: Some(Mode::DryRun), ..RunFilter::default() },
         RunFilter { parent: Some(runs[0]), ..RunFilter::default() },
     ] {
         assert!(list(nothing).await.is_empty());
@@ -427,6 +427,7 @@ pub async fn sessions_are_listed_until_they_end<F: StoreFactory>(world: &World<F
         session: world.session,
         app: app(),
         name: "host-1:4711".to_owned(),
+        mode: Mode::Execute,
         offers: vec![plan(vec![pure("a")]).footprint],
         slots: 8,
         busy: 3,
@@ -435,14 +436,22 @@ pub async fn sessions_are_listed_until_they_end<F: StoreFactory>(world: &World<F
     };
     world.store.session_report(report.clone()).await.unwrap();
     world.pass_secs(1).await;
-    let rival =
-        SessionReport { session: world.rival, name: "host-2:1".to_owned(), ..report.clone() };
+    let rival = SessionReport {
+        session: world.rival,
+        name: "host-2:1".to_owned(),
+        mode: Mode::DryRun,
+        ..report.clone()
+    };
     world.other.session_report(rival).await.unwrap();
     world.pass_secs(30).await;
     let listed = world.store.session_list(&app()).await.unwrap();
     assert_eq!(
         listed.iter().map(|row| row.session).collect::<Vec<_>>(),
         [world.rival, world.session]
+    );
+    assert_eq!(
+        listed.iter().map(|row| row.mode).collect::<Vec<_>>(),
+        [Mode::DryRun, Mode::Execute]
     );
     let row = &listed[1];
     assert_eq!((row.name.as_str(), row.slots, row.busy, row.stuck), ("host-1:4711", 8, 3, 1));

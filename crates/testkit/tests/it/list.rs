@@ -35,8 +35,10 @@ fn written() -> BTreeSet<String> {
 fn listed() -> BTreeSet<String> {
     let text = source("list.rs");
     let list = text.split("@families $factory;").nth(1).unwrap();
+    let soak = text.split("@soak $factory;").nth(1).unwrap().split('}').next().unwrap();
+    let soak = soak.split_whitespace().collect::<Vec<_>>();
     let mut family = String::new();
-    let mut rules = BTreeSet::new();
+    let mut rules: BTreeSet<String> = soak.chunks(2).map(|rule| rule.join(" ")).collect();
     let mut words = list.split_whitespace().peekable();
     while let Some(word) = words.next() {
         match (word, words.peek()) {

@@ -3,13 +3,16 @@
 use std::time::Duration;
 
 use expect_test::expect_file;
-use surefoot_kernel_core::{Dependency, Signal};
+use surefoot_kernel_core::{Amounts, Code, Dependency, Failure, Verdict};
 use surefoot_language::{
     Ambiguous, AmbiguousCx, AmbiguousResult, Module, PlanResult, Planned, ReconcileResult,
     Reconciled, StepCx,
 };
 use surefoot_testkit::MemoryFactory;
-use surefoot_testkit::matrix::{EveryClass, Process, Report, Scenario, WithChildren, crash_matrix};
+use surefoot_testkit::matrix::{
+    Attended, Canceled, Did, EveryClass, Process, Reply, Report, Scenario, Verb, WithChildren,
+    crash_matrix, crash_matrix_in_steps,
+};
 use surefoot_testkit::suite::StoreFactory;
 
 use crate::sqlite::TempFile;
@@ -17,12 +20,14 @@ use crate::wrong::{FLAWS, Flaw, WrongFactory};
 
 const HEAD: &str = include_str!("crash-points.head.md");
 const TREE_HEAD: &str = include_str!("crash-points-children.head.md");
+const ATTENDED_HEAD: &str = include_str!("crash-points-attention.head.md");
+const CANCELED_HEAD: &str = include_str!("crash-points-cancel.head.md");
 
 /// The same scenario asks both stores for the same calls, so that both have the same points.
 fn check(report: &Report) {
     println!("{report}");
     assert!(report.failures.is_empty(), "{report}");
-    assert_eq!((report.points.len(), report.cases), (40, 276));
+    assert_eq!((report.points.len(), report.cases), (40, 410));
     let text = format!("{HEAD}{}", report.table);
     expect_file!["../../../../docs/crash-points.md"].assert_eq(&text);
 }
@@ -51,7 +56,7 @@ async fn every_crash_point_keeps_the_contract_on_sqlite() {
 fn check_tree(report: &Report) {
     println!("{report}");
     assert!(report.failures.is_empty(), "{report}");
-    assert_eq!((report.points.len(), report.cases), (71, 449));
+    assert_eq!((report.points.len(), report.cases), (71, 678));
     let calls = report.points.iter().map(|point| point.as_str()).collect::<Vec<_>>();
     for (method, times) in [("children_create", 2), ("children_read", 2)] {
         assert_eq!(calls.iter().filter(|call| **call == method).count(), times, "{calls:?}");
@@ -71,6 +76,63 @@ async fn every_crash_point_of_a_tree_keeps_the_contract_in_memory() {
 #[tokio::test]
 async fn every_crash_point_of_a_tree_keeps_the_contract_on_sqlite() {
     check_tree(&crash_matrix::<TempFile, _>(WithChildren::new(), 8).await);
+}
+
+fn check_part(report: &Report, points_and_cases: (usize, usize)) {
+    println!("{report}");
+    assert!(report.failures.is_empty(), "{report}");
+    assert_eq!((report.points.len(), report.cases), points_and_cases);
+}
+
+/// What became of steps about which people have a word.
+fn check_attended(report: &Report) {
+    check_part(report, (178, 1_721));
+    let text = format!("{ATTENDED_HEAD}{}", report.table);
+    expect_file!["../../../../docs/crash-points-attention.md"].assert_eq(&text);
+}
+
+/// Covers behaviours 139, 140.
+#[tokio::test(start_paused = true)]
+async fn every_crash_point_with_people_keeps_the_contract_in_memory() {
+    check_attended(&crash_matrix::<MemoryFactory, _>(Attended::new(), 1).await);
+}
+
+/// One case of seven: the others are `soak`.
+#[tokio::test]
+async fn every_crash_point_with_people_keeps_the_contract_on_sqlite() {
+    let report = crash_matrix_in_steps::<TempFile, _>(Attended::new(), 8, 7).await;
+    check_part(&report, (178, 246));
+}
+
+#[tokio::test]
+#[ignore = "soak"]
+async fn all_cases_with_people_keep_the_contract_on_sqlite() {
+    check_attended(&crash_matrix::<TempFile, _>(Attended::new(), 8).await);
+}
+
+fn check_canceled(report: &Report) {
+    check_part(report, (60, 591));
+    let text = format!("{CANCELED_HEAD}{}", report.table);
+    expect_file!["../../../../docs/crash-points-cancel.md"].assert_eq(&text);
+}
+
+/// Covers behaviour 108.
+#[tokio::test(start_paused = true)]
+async fn every_crash_point_of_a_cancel_keeps_the_contract_in_memory() {
+    check_canceled(&crash_matrix::<MemoryFactory, _>(Canceled::new(), 1).await);
+}
+
+/// One case of four: the others are `soak`.
+#[tokio::test]
+async fn every_crash_point_of_a_cancel_keeps_the_contract_on_sqlite() {
+    let report = crash_matrix_in_steps::<TempFile, _>(Canceled::new(), 8, 4).await;
+    check_part(&report, (60, 148));
+}
+
+#[tokio::test]
+#[ignore = "soak"]
+async fn all_cases_of_a_cancel_keep_the_contract_on_sqlite() {
+    check_canceled(&crash_matrix::<TempFile, _>(Canceled::new(), 8).await);
 }
 
 async fn failures<const FLAW: u8>(flaw: Flaw) -> String {
@@ -189,8 +251,16 @@ impl<F: StoreFactory> Scenario<F> for OnePayment {
         &[("scenario", "steps:\n  - pay: {}\n")]
     }
 
-    fn signal(&self, _: &Dependency) -> Option<Signal> {
+    fn budget(&self) -> Amounts {
+        Amounts::default()
+    }
+
+    fn reply(&self, _: &Dependency) -> Option<Reply> {
         None
+    }
+
+    fn attend(&self, error: &Failure, _: &[Did]) -> Option<Verb> {
+        (error.code == Code::EFFECT_OUTCOME_UNKNOWN).then_some(Verb::Resolve(Verdict::NotPerformed))
     }
 }
 

@@ -29,10 +29,16 @@ fn play<F: StoreFactory>(script: &Script) -> Played {
     runtime.block_on(simulate::<F>(script))
 }
 
-/// Plays one part of the seeds, and keeps what fails.
+/// Plays one part of the seeds.
 fn holds(part: u64) {
+    hold((0..seeds()).filter(|seed| seed % 4 == part));
+}
+
+/// Plays seeds, and keeps what fails.
+fn hold(seeds_of_it: impl Iterator<Item = u64>) {
     let (mut verdicts, mut carried_out) = (0, 0);
-    for seed in (0..seeds()).filter(|seed| seed % 4 == part) {
+    let (mut eager, mut canceled, mut declined) = (0, 0, 0);
+    for seed in seeds_of_it {
         let script = Script::of(seed, WORKERS);
         let played = play::<MemoryFactory>(&script);
         if !played.failures.is_empty() {
@@ -45,9 +51,16 @@ fn holds(part: u64) {
         }
         verdicts += played.verdicts;
         carried_out += played.log.len();
+        eager += played.eager;
+        canceled += played.canceled;
+        declined += played.declined;
     }
     println!("{carried_out} things were done, {verdicts} verdicts were given");
+    println!("{eager} runs were started at once, {canceled} canceled, {declined} declined");
     assert!(carried_out > 0);
+    // A few seeds need not reach everything.
+    let reached = [verdicts, eager, canceled, declined];
+    assert!(seeds() < SEEDS || reached.iter().all(|count| *count > 0), "{reached:?}");
 }
 
 /// Covers field faults 1, 8, 16, 20, 23, 24, 30.
@@ -82,6 +95,12 @@ fn a_kept_script_is_played() {
     let script = Script::load(&kept).unwrap();
     let played = play::<MemoryFactory>(&script);
     assert!(played.failures.is_empty(), "{:#?}\n{:#?}", played.failures, played.log);
+}
+
+#[test]
+#[ignore = "soak"]
+fn twenty_thousand_seeds() {
+    hold(SEEDS..20 * SEEDS);
 }
 
 #[test]

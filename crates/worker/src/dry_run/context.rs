@@ -4,20 +4,22 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::Value;
+use surefoot_kernel_core::plan::Plan;
 use surefoot_kernel_core::{
-    BoxFuture, Call, CancelSource, Children, ChildrenCreated, ChildrenError, ChildrenPage, DryHeld,
-    FenceError, Stamp, StoreError, ValueResolver,
+    BoxFuture, Call, Cancel, Children, ChildrenCreated, ChildrenError, ChildrenPage, DryHeld,
+    FenceError, StoreError, ValueResolver,
 };
 use surefoot_language::{StepCx, StepData, StepPort, Stop};
 
-use super::Inner;
-use super::drive::{Pulse, renew};
+use super::drive::Driver;
 use crate::builder::{Claim, NotYet, Values};
+use crate::engine::hold::{Hold, Pulse};
+use crate::engine::keeper::heartbeat;
+use crate::engine::shift::Shift;
 
 struct Port {
-    runs: Arc<dyn surefoot_kernel_core::RunStore>,
-    session: surefoot_kernel_core::SessionId,
-    stamp: Stamp,
+    shift: Arc<Shift>,
+    hold: Arc<Hold>,
     values: Option<Values>,
     claim: Claim,
     resolver: OnceLock<Arc<dyn ValueResolver>>,
@@ -26,8 +28,8 @@ struct Port {
 impl StepPort for Port {
     fn heartbeat(&self) -> BoxFuture<'_, Result<(), FenceError>> {
         Box::pin(async move {
-            match renew(&*self.runs, self.session, self.stamp).await? {
-                Pulse::Held => Ok(()),
+            match heartbeat(&self.shift, &self.hold, true).await {
+                Pulse::Held(_) => Ok(()),
                 Pulse::Canceled => Err(FenceError::Canceled),
                 Pulse::Lost => Err(FenceError::LeaseLost),
             }
@@ -69,10 +71,10 @@ impl StepPort for Port {
 
 /// The context of one hook.
 pub(super) fn context(
-    inner: &Inner,
-    held: &DryHeld,
-    plan: &surefoot_kernel_core::plan::Plan,
+    driver: &Driver<'_>,
+    (held, plan): (&DryHeld, &Plan),
     call: &Call,
+    cancel: Cancel,
 ) -> StepCx {
     let invocation = Arc::new(held.survey.invocation().clone());
     let origin = &held.run.origin;
@@ -83,10 +85,9 @@ pub(super) fn context(
         invocation: invocation.clone(),
     };
     let port = Port {
-        runs: inner.runs.clone(),
-        session: inner.session,
-        stamp: held.run.stamp(),
-        values: inner.values.clone(),
+        shift: driver.shift.clone(),
+        hold: driver.hold.clone(),
+        values: driver.inner.values.clone(),
         claim,
         resolver: OnceLock::new(),
     };
@@ -97,7 +98,7 @@ pub(super) fn context(
         invocation,
         bindings: Arc::new(plan.bindings.clone()),
         resumed: None,
-        cancel: CancelSource::default().observer(),
+        cancel,
         port: Arc::new(port),
     })
 }

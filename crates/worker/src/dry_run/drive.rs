@@ -1,34 +1,24 @@
 //! Drives one dry run from its claim to wherever it stops.
 
+use std::sync::Arc;
+
 use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::plan::Plan;
 use surefoot_kernel_core::{
-    Commit, DryCommand, DryHeld, DryInput, LoadRequest, RenewRequest, Renewed, RowInput, Run,
-    RunState, RunStore, SessionId, Stamp, StoreError, Timestamp, decide_dry_run, decide_row,
+    Commit, DryCommand, DryHeld, DryInput, LoadRequest, RowInput, Run, RunState, StoreError,
+    Timestamp, decide_dry_run, decide_row,
 };
 
-use super::{Inner, LEASE, preview};
+use super::preview;
+use super::worker::Inner;
+use crate::engine::hold::{Hold, Pulse};
+use crate::engine::shift::Shift;
 
-/// How a lease is.
-pub(super) enum Pulse {
-    Held,
-    Canceled,
-    Lost,
-}
-
-/// Renews the lease of one dry run.
-pub(super) async fn renew(
-    runs: &dyn RunStore,
-    session: SessionId,
-    stamp: Stamp,
-) -> Result<Pulse, StoreError> {
-    let request = RenewRequest { session, runs: vec![stamp], lease: LEASE };
-    let renewed = runs.lease_renew(request).await?;
-    Ok(match renewed.first() {
-        Some((_, Renewed::Held { canceled: false, .. })) => Pulse::Held,
-        Some((_, Renewed::Held { canceled: true, .. })) => Pulse::Canceled,
-        Some((_, Renewed::Lost | Renewed::FenceHeld)) | None => Pulse::Lost,
-    })
+/// What drives one dry run.
+pub(super) struct Driver<'d> {
+    pub(super) inner: &'d Inner,
+    pub(super) shift: &'d Arc<Shift>,
+    pub(super) hold: &'d Arc<Hold>,
 }
 
 /// What is held of a dry run in memory.
@@ -38,11 +28,17 @@ struct Book {
     now: Timestamp,
 }
 
-pub(super) async fn drive(inner: &Inner, claimed: Run) -> Result<(), StoreError> {
+pub(super) async fn drive(
+    inner: &Inner,
+    shift: &Arc<Shift>,
+    hold: &Arc<Hold>,
+    claimed: Run,
+) -> Result<(), StoreError> {
+    let driver = Driver { inner, shift, hold };
     let (run, generation) = (claimed.id, claimed.generation);
     // A conflict means that somebody asked to cancel: it is read again, and decided again.
     while let Some(book) = load(inner, run, generation).await? {
-        match work(inner, book).await {
+        match work(&driver, book).await {
             Err(StoreError::Conflict) => {}
             // Whoever claims it next finds what was recorded.
             Err(StoreError::LeaseLost) => return Ok(()),
@@ -84,7 +80,7 @@ async fn load(
     }
 }
 
-async fn work(inner: &Inner, mut book: Book) -> Result<(), StoreError> {
+async fn work(driver: &Driver<'_>, mut book: Book) -> Result<(), StoreError> {
     let mut input = DryInput::Advance;
     loop {
         let Ok(decision) = decide_dry_run(&book.held, &book.plan, input, book.now) else {
@@ -92,7 +88,7 @@ async fn work(inner: &Inner, mut book: Book) -> Result<(), StoreError> {
         };
         if !decision.facts.is_empty() {
             let commit = Commit::new(&book.held.run, &decision.facts);
-            let committed = inner.runs.run_commit(commit).await?;
+            let committed = driver.inner.runs.run_commit(commit).await?;
             for fact in &decision.facts {
                 if book.held.survey.advance(&book.plan, fact).is_err() {
                     return Ok(());
@@ -106,9 +102,11 @@ async fn work(inner: &Inner, mut book: Book) -> Result<(), StoreError> {
         }
         input = match decision.command {
             None => DryInput::Advance,
-            Some(command) => match renew(&*inner.runs, inner.session, book.held.run.stamp()).await?
-            {
-                Pulse::Held => carry_out(inner, &book, command).await,
+            Some(command) => match driver.hold.pulse(true) {
+                Pulse::Held(_) if driver.hold.is_leaving() => {
+                    return hand_over(driver, &book).await;
+                }
+                Pulse::Held(_) => carry_out(driver, &book, command).await,
                 Pulse::Canceled => return Err(StoreError::Conflict),
                 Pulse::Lost => return Err(StoreError::LeaseLost),
             },
@@ -116,14 +114,21 @@ async fn work(inner: &Inner, mut book: Book) -> Result<(), StoreError> {
     }
 }
 
-async fn carry_out(inner: &Inner, book: &Book, command: DryCommand) -> DryInput {
+/// The worker stops: another one goes on behind what is recorded.
+async fn hand_over(driver: &Driver<'_>, book: &Book) -> Result<(), StoreError> {
+    let run = &book.held.run;
+    let Ok(facts) = decide_row(run, RowInput::HandOver, book.now) else { return Ok(()) };
+    driver.inner.runs.run_commit(Commit::new(run, &facts)).await.map(drop)
+}
+
+async fn carry_out(driver: &Driver<'_>, book: &Book, command: DryCommand) -> DryInput {
     match command {
         DryCommand::Run(call) => {
-            let answer = preview::run(inner, &book.held, &book.plan, &call).await;
+            let answer = preview::run(driver, &book.held, &book.plan, &call).await;
             DryInput::Ran { step: call.step, answer }
         }
         DryCommand::Preview(call) => {
-            let previewed = preview::preview(inner, &book.held, &book.plan, &call).await;
+            let previewed = preview::preview(driver, &book.held, &book.plan, &call).await;
             DryInput::Previewed { step: call.step, previewed }
         }
     }

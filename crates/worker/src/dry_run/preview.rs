@@ -2,25 +2,32 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use surefoot_kernel_core::plan::Plan;
 use surefoot_kernel_core::{Amounts, Answer, Call, Code, Dependency, DryHeld, Failure, Previewed};
 use surefoot_language::{Access, DynEffect, HookError, PreviewAction, PreviewHooks, StepCx};
 
 use super::context::context;
-use super::{HOOK_LIMIT, Inner};
+use super::drive::Driver;
+use super::worker::Inner;
 use crate::builder::Gate;
 use crate::engine::driver::{Said, config_invalid, cost_of, failed, judged_by, of_error, panicked};
 use crate::engine::panics::{caught, caught_call};
 
+/// How long one hook may take.
+const HOOK_LIMIT: Duration = Duration::from_secs(30);
+
 /// Runs a pure action.
-pub(super) async fn run(inner: &Inner, held: &DryHeld, plan: &Plan, call: &Call) -> Answer {
+pub(super) async fn run(driver: &Driver<'_>, held: &DryHeld, plan: &Plan, call: &Call) -> Answer {
+    let inner = driver.inner;
     let Some(action) = inner.previews.action(&call.action) else { return gone(call) };
     let PreviewHooks::Pure(pure) = action.hooks() else { return gone(call) };
     if let Err(findings) = action.validate_input(&call.config) {
         return config_invalid(&findings);
     }
-    let cx = context(inner, held, plan, call);
+    let hook = driver.hold.begin_hook(true);
+    let cx = context(driver, (held, plan), call, hook.token());
     let ran = if pure.is_heavy() {
         let (pure, config) = (pure.clone(), call.config.clone());
         let computing = tokio::task::spawn_blocking(move || pure.run(&cx, &config));
@@ -56,10 +63,17 @@ fn stopped(inner: &Inner, error: HookError) -> Answer {
 }
 
 /// Everything that an execution asks before an effect, and then the preview instead of the effect.
-pub(super) async fn preview(inner: &Inner, held: &DryHeld, plan: &Plan, call: &Call) -> Previewed {
+pub(super) async fn preview(
+    driver: &Driver<'_>,
+    held: &DryHeld,
+    plan: &Plan,
+    call: &Call,
+) -> Previewed {
+    let inner = driver.inner;
     let Some(action) = inner.previews.action(&call.action) else { return refused(gone(call)) };
     let PreviewHooks::Effect(effect) = action.hooks() else { return refused(gone(call)) };
-    let cx = context(inner, held, plan, call);
+    let hook = driver.hold.begin_hook(true);
+    let cx = context(driver, (held, plan), call, hook.token());
     if let Err(findings) = action.validate_input(&call.config) {
         return refused(config_invalid(&findings));
     }

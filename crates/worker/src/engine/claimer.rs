@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use surefoot_kernel_core::{ClaimRequest, Micros, Mode, Run, StoreError, TxStore};
+use surefoot_kernel_core::{ClaimRequest, Micros, Mode, Run, RunStore, StoreError, TxStore};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::pace::plus;
@@ -124,7 +124,7 @@ impl<S: TxStore> Engine<S> {
             }
         };
         let (runs, lease) = if shift.is_claim_lost() && !runs.is_empty() {
-            match self.found_again(shift, runs).await {
+            match left_of_leases(self.kernel.store(), shift, runs, self.settings.lease).await {
                 Ok(found) => found,
                 Err(error) => {
                     *unanswered = Some(Unanswered { slots, footprints });
@@ -140,21 +140,6 @@ impl<S: TxStore> Engine<S> {
         Ok(Some(Claimed { launched: self.launch_claimed(shift, runs, slots, lease), is_full }))
     }
 
-    /// Runs of a claim whose answer was lost may have been this worker's for a while: what is left of their leases is
-    /// for the store to say. Where nothing is left, the next claim brings them again.
-    async fn found_again(
-        &self,
-        shift: &Shift,
-        runs: Vec<Run>,
-    ) -> Result<(Vec<Run>, (Micros, Micros)), StoreError> {
-        let asked = shift.now();
-        let now = self.kernel.store().store_now().await?;
-        let left = |run: &Run| run.lease().map_or(Micros::ZERO, |lease| lease.until.since(now));
-        let runs: Vec<Run> = runs.into_iter().filter(|run| left(run) > Micros::ZERO).collect();
-        let shortest = runs.iter().map(left).min().unwrap_or(Micros::ZERO);
-        Ok((runs, (asked, plus(asked, shortest.min(self.settings.lease)))))
-    }
-
     fn launch_claimed(
         self: &Arc<Self>,
         shift: &Arc<Shift>,
@@ -167,4 +152,20 @@ impl<S: TxStore> Engine<S> {
         }
         self.launch(shift, runs, slots, lease)
     }
+}
+
+/// Runs of a claim whose answer was lost may have been this worker's for a while: what is left of their leases is for the
+/// store to say. Where nothing is left, the next claim brings them again.
+pub(crate) async fn left_of_leases(
+    store: &dyn RunStore,
+    shift: &Shift,
+    runs: Vec<Run>,
+    lease: Micros,
+) -> Result<(Vec<Run>, (Micros, Micros)), StoreError> {
+    let asked = shift.now();
+    let now = store.store_now().await?;
+    let left = |run: &Run| run.lease().map_or(Micros::ZERO, |lease| lease.until.since(now));
+    let runs: Vec<Run> = runs.into_iter().filter(|run| left(run) > Micros::ZERO).collect();
+    let shortest = runs.iter().map(left).min().unwrap_or(Micros::ZERO);
+    Ok((runs, (asked, plus(asked, shortest.min(lease)))))
 }

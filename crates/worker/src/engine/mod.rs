@@ -3,8 +3,8 @@
 mod claimer;
 pub(crate) mod driver;
 mod footprints;
-mod hold;
-mod keeper;
+pub(crate) mod hold;
+pub(crate) mod keeper;
 mod life;
 mod lru;
 pub(crate) mod pace;
@@ -12,8 +12,8 @@ pub(crate) mod panics;
 mod pass;
 mod recovery;
 mod schedules;
-mod session;
-mod shift;
+pub(crate) mod session;
+pub(crate) mod shift;
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -27,6 +27,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::Kernel;
 use crate::builder::{Authorize, Misfire, Values};
+pub(crate) use claimer::left_of_leases;
 use driver::{Left, LoadedPlan};
 use footprints::Footprints;
 use keeper::Rhythm;

@@ -5,20 +5,20 @@ use std::io;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use surefoot_kernel_core::{Micros, SessionReport, StoreError, TxStore};
+use surefoot_kernel_core::{Micros, Mode, SessionReport, StoreError, TxStore};
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::hold::HOOK_GRACE;
-use super::keeper::{KeeperStore, keep};
+use super::keeper::{KeeperStore, Rhythm, keep};
 use super::panics::caught;
 use super::shift::{Phase, Shift};
 use super::{Engine, pace};
 use crate::WorkerError;
 
 /// A session says that it lives this often; it counts as gone after a minute.
-const REPORT_EVERY: Micros = Micros::from_secs(10);
+pub(crate) const REPORT_EVERY: Micros = Micros::from_secs(10);
 /// How long a last word to the store, or to a loop that does not end, may take.
-const LAST_WORD: Duration = Duration::from_secs(1);
+pub(crate) const LAST_WORD: Duration = Duration::from_secs(1);
 
 /// Starts the loops of a new session. The handle ends once the session is over.
 pub(crate) fn start<S: TxStore>(
@@ -29,7 +29,9 @@ pub(crate) fn start<S: TxStore>(
         return Err(WorkerError::AlreadyStarted);
     }
     let shift = engine.new_shift();
-    let keeper = keep_leases(engine, &shift).map_err(WorkerError::Thread)?;
+    let (store, is_system_clock) = (engine.clone(), engine.kernel.has_system_clock());
+    let keeper = keep_leases(store, &shift, engine.rhythm(), is_system_clock);
+    let keeper = keeper.map_err(WorkerError::Thread)?;
     *started = Arc::downgrade(&shift);
     drop(started);
     let main = tokio::spawn(work(engine.clone(), shift.clone(), keeper));
@@ -38,13 +40,14 @@ pub(crate) fn start<S: TxStore>(
 
 /// Under a clock of the system, leases are kept on a thread of their own. A clock that was given moves with the
 /// caller's runtime, and so does the keeper.
-fn keep_leases<S: TxStore>(
-    engine: &Arc<Engine<S>>,
+pub(crate) fn keep_leases(
+    store: Arc<dyn KeeperStore>,
     shift: &Arc<Shift>,
+    rhythm: Rhythm,
+    is_system_clock: bool,
 ) -> io::Result<Option<JoinHandle<()>>> {
-    let store: Arc<dyn KeeperStore> = engine.clone();
-    let keeping = keep(store, shift.clone(), engine.rhythm());
-    if !engine.kernel.has_system_clock() {
+    let keeping = keep(store, shift.clone(), rhythm);
+    if !is_system_clock {
         return Ok(Some(tokio::spawn(keeping)));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -94,7 +97,7 @@ fn looping<S: TxStore, F: Future<Output = ()>>(
 }
 
 /// Runs go on to their end, then to their next step boundary, then they are left.
-async fn end_runs(shift: &Shift) {
+pub(crate) async fn end_runs(shift: &Shift) {
     let Some(grace) = shift.grace() else {
         // Nobody waits for this stop, so nobody gave it a time. A later `stop` cannot come: its handle is gone.
         shift.idle().await;
@@ -138,6 +141,7 @@ impl<S: TxStore> Engine<S> {
             session: shift.session,
             app: self.kernel.app().clone(),
             name: self.settings.name.clone(),
+            mode: Mode::Execute,
             offers: self.footprints.offers().to_vec(),
             slots: count(self.settings.slots),
             busy: count(shift.holds().len()),

@@ -145,6 +145,10 @@ impl<S: TxStore> Kernel<S> {
         &*self.inner.ids
     }
 
+    pub(crate) fn shared_ids(&self) -> Arc<dyn Ids> {
+        self.inner.ids.clone()
+    }
+
     pub(crate) fn local(&self) -> &Local<S> {
         &self.inner.local
     }

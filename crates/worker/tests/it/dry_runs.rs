@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use serde_json::json;
 use surefoot_kernel_core::{
-    Bill, Code, Dependency, EffectClass, Event, Fact, LoadRequest, Mode, OperatorStore, Phase,
-    RowInput, RunFilter, RunId, RunState, RunStore, VersionId,
+    Bill, Code, CreateDryRun, Dependency, EffectClass, Event, Fact, LoadRequest, Mode,
+    OperatorStore, Phase, PlanStore as _, RowInput, RunFilter, RunId, RunState, RunStore,
+    VersionId,
 };
 use surefoot_language::{Access, Cost, Planned, Stop};
-use surefoot_worker::{DryRunError, Publication, Tick};
+use surefoot_worker::{DryRunError, Publication, Tick, WorkerError};
 
 use crate::actions::Actions;
-use crate::world::{SCOPE, World, until};
+use crate::world::{APP, SCOPE, World, until};
 
 /// Each preview foretells its config as output.
 fn foretelling() -> Actions {
@@ -415,4 +416,129 @@ async fn a_preview_is_repeated_as_the_step_says() {
     assert_eq!(world.log().count("mail.plan"), 3);
     // Two delays, each with its jitter.
     assert!(begun.elapsed() >= Duration::from_secs(160), "{:?}", begun.elapsed());
+}
+
+/// Dry runs that nobody has looked at yet.
+async fn asked(world: &World, source: &str, count: usize) -> Vec<RunId> {
+    let version = version(world, source).await;
+    let footprint = world.module.footprint().clone();
+    let plan = world.store.inner.version_load(version).await.unwrap().unwrap();
+    assert!(plan.footprint.is_contained_in(&footprint));
+    let mut runs = Vec::new();
+    for number in 0..count {
+        let create = CreateDryRun {
+            id: RunId::from_bytes([u8::try_from(number).unwrap() + 1; 16]),
+            app: APP.into(),
+            scope: SCOPE.into(),
+            workflow: "work".into(),
+            version,
+            footprint: plan.footprint.hash(),
+            trigger: None,
+            event: event().check().unwrap(),
+        };
+        runs.push(world.store.inner.dry_run_create(create).await.unwrap().id);
+    }
+    runs
+}
+
+async fn sessions(world: &World) -> Vec<(Mode, u32)> {
+    let listed = world.store.inner.session_list(&APP.into()).await.unwrap();
+    listed.into_iter().map(|row| (row.mode, row.slots)).collect()
+}
+
+/// A started worker takes what is there and what comes, is listed, and is gone after its stop.
+#[tokio::test(start_paused = true)]
+async fn a_started_worker_previews_what_comes() {
+    let world = World::new(foretelling());
+    let first = asked(&world, "steps: [ { mail: { n: 1 } } ]", 6).await;
+    let worker = world.kernel.dry_run_worker(world.module.clone());
+    let running = worker.start().await.unwrap();
+    assert!(matches!(worker.start().await, Err(WorkerError::AlreadyStarted)));
+    for run in first {
+        while world.state(run).await != RunState::Succeeded {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+    assert_eq!(sessions(&world).await, [(Mode::DryRun, 4)]);
+    assert!(!running.health().is_degraded());
+    running.stop(Duration::from_secs(1)).await;
+    assert_eq!(sessions(&world).await, []);
+    assert_eq!(world.log().count("mail.run"), 0);
+    let again = worker.start().await.unwrap();
+    again.drain().await.unwrap();
+}
+
+/// Hooks that together take longer than a lease cost nobody the dry run.
+///
+/// Covers behaviour 98.
+#[tokio::test(start_paused = true)]
+async fn leases_of_dry_runs_are_kept_while_hooks_take_their_time() {
+    let actions = Actions::default().plan(|_, _| Ok(Planned::new("x"))).may(|_, _| async {
+        tokio::time::sleep(Duration::from_secs(29)).await;
+        Ok(Access::Allowed)
+    });
+    let world = World::new(actions);
+    let steps = vec!["{ mail: { n: 1 } }"; 8].join(", ");
+    let run = asked(&world, &format!("steps: [ {steps} ]"), 1).await[0];
+    let running = world.kernel.dry_run_worker(world.module.clone()).start().await.unwrap();
+    let rival = world.other().dry_run_worker(world.module.clone());
+    while world.state(run).await != RunState::Succeeded {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        assert_eq!(rival.run_one().await.unwrap(), None);
+    }
+    assert_eq!((world.run(run).await.attempt, world.log().count("mail.authorize")), (1, 8));
+    running.stop(Duration::ZERO).await;
+}
+
+/// Past its grace a stop hands dry runs over between two steps, and another worker has not to wait for a lease.
+#[tokio::test(start_paused = true)]
+async fn a_stop_hands_dry_runs_over() {
+    let actions = Actions::default().plan(|_, _| Ok(Planned::new("x"))).may(|_, _| async {
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        Ok(Access::Allowed)
+    });
+    let world = World::new(actions);
+    let run = asked(&world, "steps: [ { mail: { n: 1 } }, { mail: { n: 2 } } ]", 1).await[0];
+    let running = world.kernel.dry_run_worker(world.module.clone()).start().await.unwrap();
+    until("the first step is asked", || world.log().count("mail.authorize") == 1).await;
+    running.stop(Duration::from_secs(1)).await;
+    let row = world.run(run).await;
+    assert_eq!((row.state(), row.failures), (RunState::Queued, 0));
+    let next = world.other().dry_run_worker(world.module.clone());
+    assert_eq!(next.run_one().await.unwrap(), Some(run));
+    assert_eq!(world.state(run).await, RunState::Succeeded);
+    assert_eq!(world.log().count("mail.plan"), 2);
+}
+
+/// A worker that is made of another one claims for itself.
+#[tokio::test(start_paused = true)]
+async fn a_worker_made_of_another_has_a_session_of_its_own() {
+    let actions = Actions::default().plan(|_, _| Ok(Planned::new("x"))).may(|_, _| async {
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        Ok(Access::Allowed)
+    });
+    let world = World::new(actions);
+    let runs = asked(&world, "steps: [ { mail: { n: 1 } } ]", 2).await;
+    let worker = world.kernel.dry_run_worker(world.module.clone());
+    let named = worker.clone().name("the other");
+    let (first, second) = tokio::join!(worker.run_one(), named.run_one());
+    let mut claimed = vec![first.unwrap().unwrap(), second.unwrap().unwrap()];
+    claimed.sort();
+    assert_eq!(claimed, runs);
+    assert_eq!(world.log().count("mail.authorize"), 2);
+}
+
+/// Whoever waits for a bill hears that nothing moves, and where the dry run stands.
+#[tokio::test(start_paused = true)]
+async fn a_bill_is_not_waited_for_for_ever() {
+    let hour = Duration::from_secs(3_600);
+    let later = move || Stop::retry("BUSY", "later").retry_after(hour);
+    let world = World::new(Actions::default().plan(move |_, _| Err(later())));
+    let ended = dry_run(&world, "steps: [ { mail: { n: 1 } } ]").await;
+    let Err(DryRunError::Unfinished { run, state, due, waited }) = ended else {
+        panic!("{ended:?}");
+    };
+    assert_eq!((state, waited.as_secs()), (RunState::Queued, 600));
+    assert!(due.is_some());
+    assert_eq!(world.state(run).await, RunState::Queued);
 }

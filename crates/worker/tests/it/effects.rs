@@ -10,6 +10,7 @@ use surefoot_kernel_core::{
 };
 use surefoot_language::{Access, AmbiguousStop, Reconciled};
 use surefoot_worker::{Tick, Worker};
+use tokio::sync::Notify;
 
 use crate::actions::{Actions, n};
 use crate::plans::{act, act_on, saved, timed};
@@ -329,7 +330,7 @@ async fn a_crash_before_such_a_wait_is_recorded_is_explained_by_the_provider() {
 async fn a_worker_whose_lease_was_stolen_before_the_mark_never_enters_the_body() {
     let world = World::new(Actions::default());
     let run = world.start(vec![act("pay", n(1))]).await;
-    let gate = Arc::new(tokio::sync::Notify::new());
+    let gate = Arc::new(Notify::new());
     let held = gate.clone();
     world.store.on(move |op| match op {
         Op::Commit(_) if op.facts().contains("call_marked") => Verdict::Wait(held.clone()),
@@ -351,7 +352,7 @@ async fn the_call_is_not_made_in_the_last_fifth_of_the_lease() {
     let world = World::new(Actions::default());
     let run = world.start(vec![act("pay", n(1))]).await;
     let mut slow = true;
-    let gate = Arc::new(tokio::sync::Notify::new());
+    let gate = Arc::new(Notify::new());
     let held = gate.clone();
     world.store.on(move |op| match op {
         Op::Commit(_) if op.facts().contains("call_marked") && slow => {
@@ -388,4 +389,43 @@ async fn evidence_is_kept() {
     let row = world.run(run).await;
     assert_eq!(row.effect().unwrap().evidence.as_deref(), Some(r#"{"reply":"504"}"#));
     assert_eq!(row.state(), RunState::Queued);
+}
+
+/// What `NotFound` proves is counted from the mark: under one whose answer came late, no call is made.
+///
+/// Covers behaviour 133.
+#[tokio::test(start_paused = true)]
+async fn no_call_is_made_under_a_mark_whose_answer_came_late() {
+    let world = World::new(Actions::default());
+    let run = world.start(vec![act("pay", n(1))]).await;
+    let late = Arc::new(Notify::new());
+    let (held, is_held) = (late.clone(), Arc::new(AtomicBool::new(false)));
+    let seen = is_held.clone();
+    world.store.on(move |op| {
+        if op.facts().contains("call_marked") && !seen.swap(true, Ordering::SeqCst) {
+            Verdict::Hold(held.clone())
+        } else {
+            Verdict::Go
+        }
+    });
+    let running = world.worker().start().await.unwrap();
+    until("it is marked", || is_held.load(Ordering::SeqCst)).await;
+    // The lease is renewed all the while.
+    tokio::time::sleep(Duration::from_secs(400)).await;
+    assert_eq!(world.log().count("pay.run"), 0);
+    late.notify_one();
+    until("it is called", || world.log().count("pay.run") == 1).await;
+    running.drain().await.unwrap();
+    assert_eq!(world.state(run).await, RunState::Succeeded);
+    let facts = world.facts(run).await;
+    let marks: Vec<_> = facts
+        .iter()
+        .filter_map(|fact| match fact {
+            Fact::CallMarked { at, .. } => Some(*at),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(marks.len(), 2, "{facts:?}");
+    assert!(marks[1].since(marks[0]) > Micros::from_secs(300), "{marks:?}");
+    assert!(facts.iter().any(|fact| matches!(fact, Fact::NothingHappened { .. })), "{facts:?}");
 }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use serde_json::json;
-use surefoot_kernel_core::{Code, RestoreInvalid, RowInput, RunState, StoreError};
+use surefoot_kernel_core::{Code, Event, RestoreInvalid, RowInput, RunState, StoreError};
 use surefoot_language::Reconciled;
-use surefoot_worker::Tick;
+use surefoot_worker::{Publication, Tick};
 
 use crate::actions::{Actions, n};
 use crate::plans::act;
@@ -240,4 +240,42 @@ async fn an_output_of_reconcile_is_judged_too() {
     let run = world.start(vec![act("pay", n(1))]).await;
     assert_eq!(world.settle(&world.worker(), run).await, RunState::NeedsAttention);
     assert_eq!(world.error(run).await.code, Code::OUTPUT_TOO_LARGE);
+}
+
+/// Runs of one scope fail again and again, and those of another scope and key go on as if nothing were.
+///
+/// Covers behaviour 218.
+#[tokio::test(start_paused = true)]
+async fn a_step_that_fails_again_and_again_delays_nobody_else() {
+    let world = World::new(Actions::default().mail(|_, config| async move {
+        match config["n"] == 1 {
+            true => Err(surefoot_language::Stop::retry("BUSY", "429")),
+            false => Ok(config),
+        }
+    }));
+    world.publish("bad", vec![act("mail", n(1))]).await;
+    let hamburg = world.other().scope("hamburg");
+    let good = Publication::new("good", "steps:\n  - mail: { n: 2 }\n");
+    hamburg.publish(world.module.manifest(), good).await.unwrap();
+    let mut bad = Vec::new();
+    for _ in 0..40 {
+        bad.push(world.emit_quietly("bad").await);
+    }
+    // One slot, and a second is no time: whoever has to wait for a retry is seen.
+    let worker = world.builder().concurrency(1).build().unwrap();
+    let mut failures = 0;
+    while failures < 40 * 3 {
+        worker.tick(Tick::max_runs(100)).await.unwrap();
+        let emission = hamburg.emit(Event::start("good", json!({}))).await.unwrap();
+        let good = emission.runs[0];
+        let ticked = worker.tick(Tick::max_runs(1)).await.unwrap();
+        assert_eq!(ticked.runs, [good], "it is the only one that is due");
+        assert_eq!(world.state(good).await, RunState::Succeeded);
+        failures = world.log().lines().iter().filter(|line| line.starts_with("mail.run")).count();
+        tokio::time::advance(Duration::from_secs(1)).await;
+    }
+    for run in bad {
+        let row = world.run(run).await;
+        assert!(row.failures > 0 && row.state() == RunState::Queued, "{row:?}");
+    }
 }

@@ -124,6 +124,7 @@ impl Story {
         let session = SessionRow {
             session: SessionId::from_bytes([2; 16]),
             name: "host 12".to_owned(),
+            mode: Mode::Execute,
             offers: vec![plan.footprint.clone()],
             slots: 4,
             busy: 0,

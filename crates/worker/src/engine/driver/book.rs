@@ -37,12 +37,19 @@ impl<Tx> LoadedPlan<Tx> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StoreTime {
     said: Timestamp,
+    asked: Micros,
     heard: Micros,
 }
 
 impl StoreTime {
-    pub(super) const fn new(said: Timestamp, heard: Micros) -> Self {
-        Self { said, heard }
+    /// What the store said to a question that was asked and answered then.
+    pub(super) const fn new(said: Timestamp, (asked, heard): (Micros, Micros)) -> Self {
+        Self { said, asked, heard }
+    }
+
+    /// How long ago a time of the store's was, at most: however late its answer came.
+    pub(super) fn since_at_most(self, at: Timestamp, clock: &dyn Clock) -> Micros {
+        plus(self.said.since(at), minus(clock.monotonic(), self.asked))
     }
 
     pub(super) fn now(self, clock: &dyn Clock) -> Timestamp {
@@ -153,15 +160,22 @@ impl<Tx> Book<Tx> {
     }
 
     pub(super) fn has_open_mark(&self, step: &StepKey) -> bool {
+        self.marked_at(step).is_some()
+    }
+
+    /// When the open mark of this step was decided.
+    pub(super) fn marked_at(&self, step: &StepKey) -> Option<Timestamp> {
         match &self.held.run.phase {
-            Phase::Running { todo: Todo::Reconcile(effect), .. } => effect.step == *step,
-            Phase::Running { todo: Todo::Steps, .. }
+            Phase::Running { todo: Todo::Reconcile(effect), .. } if effect.step == *step => {
+                Some(effect.since)
+            }
+            Phase::Running { .. }
             | Phase::Queued { .. }
             | Phase::Waiting(_)
             | Phase::NeedsAttention(_)
             | Phase::Succeeded { .. }
             | Phase::Failed { .. }
-            | Phase::Canceled { .. } => false,
+            | Phase::Canceled { .. } => None,
         }
     }
 
@@ -181,12 +195,12 @@ impl<Tx> Book<Tx> {
         &mut self,
         committed: Committed,
         facts: &[Fact],
-        heard: Micros,
+        span: (Micros, Micros),
     ) -> Result<(), RestoreInvalid> {
         self.fold(facts)?;
         self.before = committed.run.stamp();
         self.receipt = committed.receipt;
-        self.time = StoreTime::new(committed.now, heard);
+        self.time = StoreTime::new(committed.now, span);
         self.held.run = committed.run;
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use surefoot_kernel_core::{Answer, Call, Input, TxStore};
+use surefoot_kernel_core::{Answer, Call, Input, StepKey, TxStore};
 use surefoot_language::{
     Action, AmbiguousStop, DynAmbiguous, DynIdempotent, DynPure, Halt, HookError, Object,
     SharedFence, StepCx,
@@ -154,7 +154,9 @@ impl<S: TxStore> Driver<S> {
         if self.hold.is_lost() {
             return Err(Left::Lost);
         }
-        if self.hold.remaining() < part(self.engine.settings.lease, 5) {
+        if self.hold.remaining() < part(self.engine.settings.lease, 5)
+            || self.is_mark_old(book, &call.step)
+        {
             return Ok(Said::Answer(Answer::NotCalled));
         }
         let guard = self.hold.begin_hook(true);
@@ -177,6 +179,14 @@ impl<S: TxStore> Driver<S> {
             }
             said @ (Said::Answer(_) | Said::Halted(Halt::LeaseLost)) => said,
         })
+    }
+
+    /// Whether the mark was decided so long ago that a call under it would begin late in the time for which the provider's
+    /// `NotFound` proves nothing: that time is counted from the mark, and is two leases at least.
+    fn is_mark_old(&self, book: &Book<S::Tx>, step: &StepKey) -> bool {
+        let clock = &**self.engine.kernel.clock();
+        let age = book.marked_at(step).map(|at| book.time.since_at_most(at, clock));
+        age.is_some_and(|age| age > part(self.engine.settings.lease, 2))
     }
 
     fn ambiguous_said(

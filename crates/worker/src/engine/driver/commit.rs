@@ -1,7 +1,7 @@
 //! Makes facts durable, and finds out what became of a write whose answer was lost.
 
 use surefoot_kernel_core::{
-    Commit, Committed, Exceeded, Fact, LoadRequest, Run, RunState, StoreError, Stored,
+    Commit, Committed, Exceeded, Fact, LoadRequest, Micros, Run, RunState, StoreError, Stored,
     TakeOverRequest, TxStore, apply,
 };
 
@@ -92,11 +92,12 @@ impl<S: TxStore> Driver<S> {
         let mut all = std::mem::take(&mut book.pending.facts);
         let pending = all.len();
         all.extend(facts);
+        let asked = self.shift.now();
         let answer = self.write(|| Commit::of(before, after.clone(), &all)).await;
         match answer {
             Ok(committed) => {
                 let new = all.get(pending..).unwrap_or_default();
-                self.stored(book, committed, &all, new)?;
+                self.stored(book, (committed, asked), &all, new)?;
                 Ok(Written::Stored)
             }
             Err(error) => {
@@ -111,13 +112,13 @@ impl<S: TxStore> Driver<S> {
     pub(super) fn stored(
         &self,
         book: &mut Book<S::Tx>,
-        committed: Committed,
+        (committed, asked): (Committed, Micros),
         all: &[Fact],
         new: &[Fact],
     ) -> Result<(), Left> {
-        let heard = self.shift.now();
+        let span = (asked, self.shift.now());
         let now = committed.now;
-        book.committed(committed, new, heard).map_err(defect)?;
+        book.committed(committed, new, span).map_err(defect)?;
         for fact in all {
             self.tell(&book.held.run, fact);
         }
@@ -224,6 +225,7 @@ impl<S: TxStore> Driver<S> {
     /// Reads the run again and puts what is pending on top: it is decided already, by this same driver.
     pub(super) async fn reload(&self, book: &mut Book<S::Tx>) -> Result<(), Left> {
         let request = LoadRequest { run: self.hold.run(), after: None };
+        let asked = self.shift.now();
         let stored = self.read(request).await.map_err(|error| Left::LetGo(with_causes(&error)))?;
         let Some(stored) = stored else {
             return Err(Left::LetGo("the run is gone".to_owned()));
@@ -235,7 +237,7 @@ impl<S: TxStore> Driver<S> {
         if stored.run.state() != RunState::Running {
             return Err(Left::Stored(Box::new(stored.run), stored.now));
         }
-        let time = StoreTime::new(stored.now, self.shift.now());
+        let time = StoreTime::new(stored.now, (asked, self.shift.now()));
         let (plan, row, receipt) = (book.plan.clone(), stored.run.clone(), stored.receipt);
         let held = match fold(stored, &plan.plan) {
             Ok(held) => held,

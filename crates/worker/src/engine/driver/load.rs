@@ -55,13 +55,14 @@ impl<S: TxStore> Driver<S> {
         };
         let Some(Cached { held, plan }) = cached else { return Ok(None) };
         let after = Some(held.run.seq);
+        let asked = self.shift.now();
         let stored = match self.read(LoadRequest { run: claimed.id, after }).await {
             Ok(Some(stored)) => stored,
             // The whole is read next, and says what is wrong.
             Ok(None) | Err(_) => return Ok(None),
         };
         self.check_held(&stored)?;
-        let time = StoreTime::new(stored.now, self.shift.now());
+        let time = StoreTime::new(stored.now, (asked, self.shift.now()));
         let receipt = stored.receipt;
         let caught_up =
             stored.journal.and_then(|journal| held.catch_up(stored.run, &plan.plan, &journal));
@@ -73,6 +74,7 @@ impl<S: TxStore> Driver<S> {
         claimed: Run,
         plan: Arc<LoadedPlan<S::Tx>>,
     ) -> Result<Book<S::Tx>, Left> {
+        let asked = self.shift.now();
         let stored = match self.read(LoadRequest { run: claimed.id, after: None }).await {
             Ok(Some(stored)) => stored,
             Ok(None) => return Err(Left::LetGo("the run is gone".to_owned())),
@@ -82,7 +84,7 @@ impl<S: TxStore> Driver<S> {
             Err(error) => return Err(Left::LetGo(with_causes(&error))),
         };
         self.check_held(&stored)?;
-        let time = StoreTime::new(stored.now, self.shift.now());
+        let time = StoreTime::new(stored.now, (asked, self.shift.now()));
         let (row, receipt) = (stored.run.clone(), stored.receipt);
         match fold(stored, &plan.plan) {
             Ok(held) => Ok(Book::new(plan, held, receipt, time)),

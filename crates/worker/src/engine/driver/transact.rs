@@ -83,6 +83,7 @@ impl<S: TxStore> Driver<S> {
         let resolving = Resolving::gather(book);
         let cx = self.context(book, call, &guard, Heeds::Cancel, call.timeout, resolving.clone());
         let before = book.before;
+        let asked = self.shift.now();
         let children = self.children_on(before, &call.step);
         let mut work = StepWork {
             driver: self,
@@ -107,7 +108,7 @@ impl<S: TxStore> Driver<S> {
                 if has_children {
                     self.engine.wake(false);
                 }
-                self.stored(book, committed, &all, new)?;
+                self.stored(book, (committed, asked), &all, new)?;
                 Ok(After::Next(Input::Advance))
             }
             (Ok(_), Some(Outcome::Said(said))) => self.said_outside(book, call, said).await,

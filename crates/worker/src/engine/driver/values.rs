@@ -209,9 +209,10 @@ impl<S: TxStore> Driver<S> {
     ) -> Result<Option<String>, Left> {
         let after = facts.iter().fold(book.held.run.clone(), apply);
         let commit = Commit::of(book.before, after, &facts);
+        let asked = self.shift.now();
         let error = match self.engine.kernel.store().run_commit(commit).await {
             Ok(committed) => {
-                self.stored(book, committed, &facts, &facts)?;
+                self.stored(book, (committed, asked), &facts, &facts)?;
                 return Ok(None);
             }
             Err(error) => error,

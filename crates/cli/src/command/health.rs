@@ -1,5 +1,6 @@
 //! `health`
 
+use surefoot_kernel_core::Mode;
 use surefoot_operator::AppHealthView;
 
 use super::{Context, Printed};
@@ -56,7 +57,10 @@ fn one(page: &mut Page, app: &AppHealthView) {
     for worker in &app.workers {
         let late = if worker.live { "" } else { " (late)" };
         table.row(&[
-            worker.name.clone(),
+            match worker.mode {
+                Mode::Execute => worker.name.clone(),
+                Mode::DryRun => format!("{} (dry runs)", worker.name),
+            },
             worker.session.to_string(),
             format!("{} ago{late}", age(worker.seen_ms)),
             worker.slots.to_string(),

@@ -6,6 +6,7 @@ mod acting;
 mod authoring;
 #[cfg(feature = "demo")]
 mod demo;
+mod dry_running;
 mod looking;
 mod refusals;
 mod retaining;

@@ -18,5 +18,6 @@ mod drive;
 mod limits;
 mod properties;
 mod sealed;
+mod surveys;
 mod values;
 mod waits;

@@ -7,7 +7,7 @@ use surefoot_kernel_core::Micros;
 use surefoot_language::{Ambiguous, Reconciled};
 
 use super::hook::{Contexts, Says, up_to};
-use super::{Broken, Certificate, PAUSES_MAX, Verdict, World, in_time, step, times};
+use super::{Broken, Certificate, PAUSES_MAX, Verdict, World, has_acted, in_time, step, times};
 
 /// After an answer, `reconcile` says the same as `run`.
 ///
@@ -201,10 +201,5 @@ where
     B: Contexts,
     A: Ambiguous<B>,
 {
-    let acted = world.acted().await;
-    if acted == expected {
-        return Ok(());
-    }
-    let what = format!("acted {} instead of {} {when}", times(acted), times(expected));
-    Err(Broken::new(A::NAME, what))
+    has_acted(A::NAME, world, expected, |_| when.to_owned()).await
 }

@@ -5,7 +5,7 @@ use std::pin::pin;
 use surefoot_language::Idempotent;
 
 use super::hook::{Contexts, Says, is_done, up_to};
-use super::{Broken, Certificate, PAUSES_MAX, Verdict, World, in_time, step, times};
+use super::{Broken, Certificate, PAUSES_MAX, Verdict, World, has_acted, in_time, step};
 
 const SAY_WHO: &str = "hand `cx.effect_key()` to whoever does the work, who has to know it again";
 
@@ -151,12 +151,8 @@ where
     B: Contexts,
     A: Idempotent<B>,
 {
-    let acted = world.acted().await;
-    if acted == expected {
-        return Ok(());
-    }
-    let cure =
-        if acted > expected && expected > 0 { format!("; {SAY_WHO}") } else { String::new() };
-    let what = format!("acted {} instead of {} {when}{cure}", times(acted), times(expected));
-    Err(Broken::new(A::NAME, what))
+    let cure = |acted| {
+        if acted > expected && expected > 0 { format!("; {SAY_WHO}") } else { String::new() }
+    };
+    has_acted(A::NAME, world, expected, |acted| format!("{when}{}", cure(acted))).await
 }

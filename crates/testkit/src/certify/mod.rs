@@ -148,6 +148,21 @@ async fn in_time(action: &'static str, drill: impl Future<Output = Verdict>) -> 
     tokio::time::timeout(PATIENCE, drill).await.unwrap_or_else(|_| Err(stuck()))
 }
 
+/// Whether the world was changed so often; `when` has more to say about the number of changes, if they are others.
+async fn has_acted<W, A, I>(
+    action: &'static str,
+    world: &World<'_, W, A, I>,
+    expected: u64,
+    when: impl FnOnce(u64) -> String,
+) -> Verdict {
+    let acted = world.acted().await;
+    if acted == expected {
+        return Ok(());
+    }
+    let what = format!("acted {} instead of {} {}", times(acted), times(expected), when(acted));
+    Err(Broken::new(action, what))
+}
+
 fn times(count: u64) -> String {
     if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }

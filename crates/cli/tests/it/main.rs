@@ -7,6 +7,7 @@ mod authoring;
 #[cfg(feature = "demo")]
 mod demo;
 mod looking;
+mod places;
 mod refusals;
 mod retaining;
 mod shell;

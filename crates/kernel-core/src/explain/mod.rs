@@ -69,6 +69,8 @@ pub struct Explanation {
     pub run: RunId,
     /// Where it stands.
     pub state: RunState,
+    /// Whether effects happen: of a dry run, none has and none will.
+    pub mode: Mode,
     /// On what every operator verb has to be decided.
     pub revision: u64,
     /// The store's time of the reading.
@@ -147,6 +149,22 @@ impl Coverage {
             Some(lacks) if lacks.is_empty() => Self::Covered,
             Some(lacks) => Self::Lacking(lacks),
         }
+    }
+}
+
+/// Whether no worker is known that takes runs of a mode and a footprint: then a queued run may be abandoned.
+///
+/// Whoever reports a session executes. A dry run is taken by dry-run workers alone, which report none.
+#[must_use]
+pub fn is_unclaimable(
+    mode: Mode,
+    footprint: &Footprint,
+    sessions: &[SessionRow],
+    now: Timestamp,
+) -> bool {
+    match mode {
+        Mode::Execute => Coverage::of(footprint, sessions, now) != Coverage::Covered,
+        Mode::DryRun => true,
     }
 }
 
@@ -260,6 +278,7 @@ pub fn explain(input: &ExplainInput<'_>) -> Explanation {
     Explanation {
         run: input.run.id,
         state: input.run.state(),
+        mode: input.run.origin.mode,
         revision: input.run.revision,
         read_at: input.now,
         headline: moving::headline(&known),

@@ -1,5 +1,5 @@
 -- session/report
-INSERT INTO worker_session (id, app, name, offers, slots, busy, stuck, ended, seen_at)
+INSERT INTO surefoot_worker_session (id, app, name, offers, slots, busy, stuck, ended, seen_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET
     app = excluded.app, name = excluded.name, offers = excluded.offers, slots = excluded.slots,

@@ -1,6 +1,8 @@
-CREATE TABLE activation (
+CREATE TABLE sqlite_sequence(name,seq);
+
+CREATE TABLE surefoot_activation (
     no INTEGER PRIMARY KEY,
-    workflow INTEGER NOT NULL REFERENCES workflow (no),
+    workflow INTEGER NOT NULL REFERENCES surefoot_workflow (no),
     key TEXT NOT NULL,
     position INTEGER NOT NULL,
     app TEXT NOT NULL,
@@ -16,13 +18,13 @@ CREATE TABLE activation (
     since INTEGER NOT NULL
 ) STRICT;
 
-CREATE UNIQUE INDEX activation_key ON activation (workflow, key);
+CREATE UNIQUE INDEX surefoot_activation_key ON surefoot_activation (workflow, key);
 
-CREATE INDEX activation_match ON activation (app, scope, event);
+CREATE INDEX surefoot_activation_match ON surefoot_activation (app, scope, event);
 
-CREATE INDEX activation_schedule ON activation (app) WHERE schedule IS NOT NULL;
+CREATE INDEX surefoot_activation_schedule ON surefoot_activation (app) WHERE schedule IS NOT NULL;
 
-CREATE TABLE audit (
+CREATE TABLE surefoot_audit (
     no INTEGER PRIMARY KEY,
     at INTEGER NOT NULL,
     app TEXT NOT NULL,
@@ -35,15 +37,15 @@ CREATE TABLE audit (
     details TEXT NOT NULL
 ) STRICT;
 
-CREATE INDEX audit_app ON audit (app);
+CREATE INDEX surefoot_audit_app ON surefoot_audit (app);
 
-CREATE INDEX audit_detailed ON audit (app, scope) WHERE run IS NOT NULL AND details <> '{}';
+CREATE INDEX surefoot_audit_detailed ON surefoot_audit (app, scope) WHERE run IS NOT NULL AND details <> '{}';
 
-CREATE INDEX audit_run ON audit (run) WHERE run IS NOT NULL;
+CREATE INDEX surefoot_audit_run ON surefoot_audit (run) WHERE run IS NOT NULL;
 
-CREATE TABLE child_group (
+CREATE TABLE surefoot_child_group (
     no INTEGER PRIMARY KEY,
-    parent BLOB NOT NULL REFERENCES run (id),
+    parent BLOB NOT NULL REFERENCES surefoot_run (id),
     step TEXT NOT NULL,
     app TEXT NOT NULL,
     total INTEGER NOT NULL,
@@ -60,13 +62,13 @@ CREATE TABLE child_group (
     CHECK (held BETWEEN 0 AND live)
 ) STRICT;
 
-CREATE INDEX child_group_cancel ON child_group (app) WHERE cancel_from IS NOT NULL;
+CREATE INDEX surefoot_child_group_cancel ON surefoot_child_group (app) WHERE cancel_from IS NOT NULL;
 
-CREATE INDEX child_group_over ON child_group (app) WHERE live = 0 AND awaited = 1;
+CREATE INDEX surefoot_child_group_over ON surefoot_child_group (app) WHERE live = 0 AND awaited = 1;
 
-CREATE UNIQUE INDEX child_group_step ON child_group (parent, step);
+CREATE UNIQUE INDEX surefoot_child_group_step ON surefoot_child_group (parent, step);
 
-CREATE TABLE deletion (
+CREATE TABLE surefoot_deletion (
     app TEXT NOT NULL,
     scope TEXT NOT NULL,
     -- Empty: the whole scope.
@@ -79,10 +81,10 @@ CREATE TABLE deletion (
     cursor INTEGER NOT NULL
 ) STRICT;
 
-CREATE UNIQUE INDEX deletion_place ON deletion (app, scope, workflow);
+CREATE UNIQUE INDEX surefoot_deletion_place ON surefoot_deletion (app, scope, workflow);
 
-CREATE TABLE delivery (
-    event INTEGER NOT NULL REFERENCES event (no),
+CREATE TABLE surefoot_delivery (
+    event INTEGER NOT NULL REFERENCES surefoot_event (no),
     position INTEGER NOT NULL,
     run BLOB NOT NULL CHECK (length(run) = 16),
     workflow TEXT NOT NULL,
@@ -92,19 +94,19 @@ CREATE TABLE delivery (
     authorization TEXT
 ) STRICT;
 
-CREATE UNIQUE INDEX delivery_position ON delivery (event, position);
+CREATE UNIQUE INDEX surefoot_delivery_position ON surefoot_delivery (event, position);
 
-CREATE TABLE doomed (
+CREATE TABLE surefoot_doomed (
     root BLOB NOT NULL CHECK (length(root) = 16),
     app TEXT NOT NULL
 ) STRICT;
 
-CREATE INDEX doomed_app ON doomed (app);
+CREATE INDEX surefoot_doomed_app ON surefoot_doomed (app);
 
-CREATE UNIQUE INDEX doomed_root ON doomed (root);
+CREATE UNIQUE INDEX surefoot_doomed_root ON surefoot_doomed (root);
 
-CREATE TABLE event (
-    no INTEGER PRIMARY KEY,
+CREATE TABLE surefoot_event (
+    no INTEGER PRIMARY KEY AUTOINCREMENT,
     id BLOB NOT NULL CHECK (length(id) = 16),
     app TEXT NOT NULL,
     scope TEXT NOT NULL,
@@ -129,20 +131,20 @@ CREATE TABLE event (
     CHECK ((due_at IS NOT NULL) = (status IN ('pending', 'retrying')))
 ) STRICT;
 
-CREATE UNIQUE INDEX event_dedupe ON event (app, scope, kind, dedupe_key) WHERE dedupe_key IS NOT NULL;
+CREATE UNIQUE INDEX surefoot_event_dedupe ON surefoot_event (app, scope, kind, dedupe_key) WHERE dedupe_key IS NOT NULL;
 
-CREATE INDEX event_due ON event (app, due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX surefoot_event_due ON surefoot_event (app, due_at) WHERE due_at IS NOT NULL;
 
-CREATE INDEX event_full ON event (app, status, recorded_at) WHERE emptied_at IS NULL;
+CREATE INDEX surefoot_event_full ON surefoot_event (app, status, recorded_at) WHERE emptied_at IS NULL;
 
-CREATE UNIQUE INDEX event_id ON event (id);
+CREATE UNIQUE INDEX surefoot_event_id ON surefoot_event (id);
 
-CREATE INDEX event_newest ON event (app, recorded_at, id);
+CREATE INDEX surefoot_event_newest ON surefoot_event (app, recorded_at, id);
 
-CREATE INDEX event_status ON event (app, status, recorded_at, id);
+CREATE INDEX surefoot_event_status ON surefoot_event (app, status, recorded_at, id);
 
-CREATE TABLE event_payload (
-    event INTEGER PRIMARY KEY REFERENCES event (no),
+CREATE TABLE surefoot_event_payload (
+    event INTEGER PRIMARY KEY REFERENCES surefoot_event (no),
     data TEXT NOT NULL,
     context TEXT NOT NULL,
     authorization TEXT,
@@ -150,8 +152,8 @@ CREATE TABLE event_payload (
     trace TEXT
 ) STRICT;
 
-CREATE TABLE journal (
-    run INTEGER NOT NULL REFERENCES run (no),
+CREATE TABLE surefoot_journal (
+    run INTEGER NOT NULL REFERENCES surefoot_run (no),
     seq INTEGER NOT NULL CHECK (seq >= 0),
     count INTEGER NOT NULL CHECK (count > 0),
     generation INTEGER NOT NULL,
@@ -159,14 +161,14 @@ CREATE TABLE journal (
     facts TEXT NOT NULL
 ) STRICT;
 
-CREATE UNIQUE INDEX journal_seq ON journal (run, seq);
+CREATE UNIQUE INDEX surefoot_journal_seq ON surefoot_journal (run, seq);
 
-CREATE TABLE meta (
+CREATE TABLE surefoot_meta (
     key TEXT NOT NULL PRIMARY KEY,
     value TEXT NOT NULL
 ) STRICT;
 
-CREATE TABLE root_budget (
+CREATE TABLE surefoot_root_budget (
     root BLOB NOT NULL CHECK (length(root) = 16),
     dimension TEXT NOT NULL,
     used INTEGER NOT NULL CHECK (used >= 0),
@@ -175,30 +177,30 @@ CREATE TABLE root_budget (
     CHECK (cap IS NULL OR used <= cap)
 ) STRICT;
 
-CREATE UNIQUE INDEX root_budget_dimension ON root_budget (root, dimension);
+CREATE UNIQUE INDEX surefoot_root_budget_dimension ON surefoot_root_budget (root, dimension);
 
-CREATE TRIGGER child_keeps_its_place BEFORE UPDATE OF app, scope, parent_run ON run
-WHEN NEW.parent_run IS NOT NULL AND NOT EXISTS (SELECT 1 FROM run AS parent
+CREATE TRIGGER surefoot_child_keeps_its_place BEFORE UPDATE OF app, scope, parent_run ON surefoot_run
+WHEN NEW.parent_run IS NOT NULL AND NOT EXISTS (SELECT 1 FROM surefoot_run AS parent
     WHERE parent.id = NEW.parent_run AND parent.app = NEW.app AND parent.scope = NEW.scope)
 BEGIN
     SELECT RAISE(ABORT, 'a child stays in the app and the scope of its parent');
 END;
 
-CREATE TRIGGER child_stays_in_its_place BEFORE INSERT ON run
-WHEN NEW.parent_run IS NOT NULL AND NOT EXISTS (SELECT 1 FROM run AS parent
+CREATE TRIGGER surefoot_child_stays_in_its_place BEFORE INSERT ON surefoot_run
+WHEN NEW.parent_run IS NOT NULL AND NOT EXISTS (SELECT 1 FROM surefoot_run AS parent
     WHERE parent.id = NEW.parent_run AND parent.app = NEW.app AND parent.scope = NEW.scope)
 BEGIN
     SELECT RAISE(ABORT, 'a child stays in the app and the scope of its parent');
 END;
 
-CREATE TABLE run (
-    no INTEGER PRIMARY KEY,
+CREATE TABLE surefoot_run (
+    no INTEGER PRIMARY KEY AUTOINCREMENT,
     -- What never changes.
     id BLOB NOT NULL CHECK (length(id) = 16),
     app TEXT NOT NULL,
     scope TEXT NOT NULL,
     workflow TEXT NOT NULL,
-    version BLOB NOT NULL REFERENCES version (id),
+    version BLOB NOT NULL REFERENCES surefoot_version (id),
     footprint TEXT NOT NULL,
     mode TEXT NOT NULL CHECK (mode IN ('execute', 'dry_run')),
     event BLOB,
@@ -263,41 +265,41 @@ CREATE TABLE run (
     CHECK ((parent_run IS NOT NULL) = (parent_depth IS NOT NULL))
 ) STRICT;
 
-CREATE UNIQUE INDEX run_child ON run (parent_run, parent_step, parent_index)
+CREATE UNIQUE INDEX surefoot_run_child ON surefoot_run (parent_run, parent_step, parent_index)
     WHERE parent_run IS NOT NULL;
 
-CREATE INDEX run_claim ON run (app, mode, footprint, claimable_at, id) WHERE claimable_at IS NOT NULL;
+CREATE INDEX surefoot_run_claim ON surefoot_run (app, mode, footprint, claimable_at, id) WHERE claimable_at IS NOT NULL;
 
-CREATE INDEX run_effect ON run (app, effect_since) WHERE effect_state IS NOT NULL;
+CREATE INDEX surefoot_run_effect ON surefoot_run (app, effect_since) WHERE effect_state IS NOT NULL;
 
-CREATE INDEX run_gone ON run (app, claimable_at) WHERE cancel IS NOT NULL AND lease_owner IS NOT NULL;
+CREATE INDEX surefoot_run_gone ON surefoot_run (app, claimable_at) WHERE cancel IS NOT NULL AND lease_owner IS NOT NULL;
 
-CREATE INDEX run_held ON run (parent_run, parent_step, parent_index)
+CREATE INDEX surefoot_run_held ON surefoot_run (parent_run, parent_step, parent_index)
     WHERE claimable_at = 9223372036854775807;
 
-CREATE UNIQUE INDEX run_id ON run (id);
+CREATE UNIQUE INDEX surefoot_run_id ON surefoot_run (id);
 
-CREATE INDEX run_live ON run (app, footprint) WHERE ended_at IS NULL;
+CREATE INDEX surefoot_run_live ON surefoot_run (app, footprint) WHERE ended_at IS NULL;
 
-CREATE INDEX run_newest ON run (app, created_at, id);
+CREATE INDEX surefoot_run_newest ON surefoot_run (app, created_at, id);
 
-CREATE INDEX run_owner ON run (lease_owner, claim_nonce) WHERE lease_owner IS NOT NULL;
+CREATE INDEX surefoot_run_owner ON surefoot_run (lease_owner, claim_nonce) WHERE lease_owner IS NOT NULL;
 
-CREATE INDEX run_parent ON run (parent_run, created_at, id) WHERE parent_run IS NOT NULL;
+CREATE INDEX surefoot_run_parent ON surefoot_run (parent_run, created_at, id) WHERE parent_run IS NOT NULL;
 
-CREATE INDEX run_state ON run (app, state, created_at, id);
+CREATE INDEX surefoot_run_state ON surefoot_run (app, state, created_at, id);
 
-CREATE INDEX run_tree ON run (root) WHERE parent_run IS NOT NULL;
+CREATE INDEX surefoot_run_tree ON surefoot_run (root) WHERE parent_run IS NOT NULL;
 
-CREATE INDEX run_version ON run (version);
+CREATE INDEX surefoot_run_version ON surefoot_run (version);
 
-CREATE INDEX run_wait ON run (app, wait_app_wide, wait_scope, wait_kind, wait_key)
+CREATE INDEX surefoot_run_wait ON surefoot_run (app, wait_app_wide, wait_scope, wait_kind, wait_key)
     WHERE wait_kind IS NOT NULL;
 
-CREATE INDEX run_wake ON run (app, wake_at) WHERE wake_at IS NOT NULL;
+CREATE INDEX surefoot_run_wake ON surefoot_run (app, wake_at) WHERE wake_at IS NOT NULL;
 
-CREATE TABLE run_payload (
-    run INTEGER PRIMARY KEY REFERENCES run (no),
+CREATE TABLE surefoot_run_payload (
+    run INTEGER PRIMARY KEY REFERENCES surefoot_run (no),
     data TEXT NOT NULL,
     -- Empty for a child: context, authorization, actor and trace are the root's.
     context TEXT,
@@ -306,13 +308,13 @@ CREATE TABLE run_payload (
     trace TEXT
 ) STRICT;
 
-CREATE TABLE run_result (
-    run INTEGER PRIMARY KEY REFERENCES run (no),
+CREATE TABLE surefoot_run_result (
+    run INTEGER PRIMARY KEY REFERENCES surefoot_run (no),
     result TEXT NOT NULL
 ) STRICT;
 
-CREATE TABLE signal (
-    no INTEGER PRIMARY KEY,
+CREATE TABLE surefoot_signal (
+    no INTEGER PRIMARY KEY AUTOINCREMENT,
     app TEXT NOT NULL,
     app_wide INTEGER NOT NULL CHECK (app_wide IN (0, 1)),
     scope TEXT NOT NULL,
@@ -327,23 +329,23 @@ CREATE TABLE signal (
     CHECK (app_wide = 0 OR scope = '')
 ) STRICT;
 
-CREATE UNIQUE INDEX signal_key ON signal (app, app_wide, scope, kind, key);
+CREATE UNIQUE INDEX surefoot_signal_key ON surefoot_signal (app, app_wide, scope, kind, key);
 
-CREATE INDEX signal_more ON signal (app) WHERE more = 1;
+CREATE INDEX surefoot_signal_more ON surefoot_signal (app) WHERE more = 1;
 
-CREATE INDEX signal_spent ON signal (app, spent_at) WHERE spent_at IS NOT NULL;
+CREATE INDEX surefoot_signal_spent ON surefoot_signal (app, spent_at) WHERE spent_at IS NOT NULL;
 
-CREATE INDEX signal_unspent ON signal (app) WHERE spent_at IS NULL;
+CREATE INDEX surefoot_signal_unspent ON surefoot_signal (app) WHERE spent_at IS NULL;
 
-CREATE TRIGGER version_is_immutable BEFORE UPDATE ON version
+CREATE TRIGGER surefoot_version_is_immutable BEFORE UPDATE ON surefoot_version
 BEGIN
     SELECT RAISE(ABORT, 'a stored version is never updated');
 END;
 
-CREATE TABLE version (
+CREATE TABLE surefoot_version (
     no INTEGER PRIMARY KEY,
     id BLOB NOT NULL CHECK (length(id) = 16),
-    workflow INTEGER NOT NULL REFERENCES workflow (no),
+    workflow INTEGER NOT NULL REFERENCES surefoot_workflow (no),
     revision INTEGER NOT NULL CHECK (revision > 0),
     plan_hash TEXT NOT NULL,
     footprint_hash TEXT NOT NULL,
@@ -357,13 +359,13 @@ CREATE TABLE version (
     source TEXT NOT NULL
 ) STRICT;
 
-CREATE INDEX version_footprint ON version (footprint_hash);
+CREATE INDEX surefoot_version_footprint ON surefoot_version (footprint_hash);
 
-CREATE UNIQUE INDEX version_id ON version (id);
+CREATE UNIQUE INDEX surefoot_version_id ON surefoot_version (id);
 
-CREATE UNIQUE INDEX version_revision ON version (workflow, revision);
+CREATE UNIQUE INDEX surefoot_version_revision ON surefoot_version (workflow, revision);
 
-CREATE TABLE worker_session (
+CREATE TABLE surefoot_worker_session (
     id BLOB NOT NULL CHECK (length(id) = 16),
     app TEXT NOT NULL,
     name TEXT NOT NULL,
@@ -376,19 +378,19 @@ CREATE TABLE worker_session (
     seen_at INTEGER NOT NULL
 ) STRICT;
 
-CREATE UNIQUE INDEX worker_session_id ON worker_session (id);
+CREATE UNIQUE INDEX surefoot_worker_session_id ON surefoot_worker_session (id);
 
-CREATE INDEX worker_session_live ON worker_session (app, seen_at) WHERE ended = 0;
+CREATE INDEX surefoot_worker_session_live ON surefoot_worker_session (app, seen_at) WHERE ended = 0;
 
-CREATE TABLE workflow (
+CREATE TABLE surefoot_workflow (
     no INTEGER PRIMARY KEY,
     app TEXT NOT NULL,
     scope TEXT NOT NULL,
     key TEXT NOT NULL,
     -- The live version.
-    active INTEGER REFERENCES version (no),
+    active INTEGER REFERENCES surefoot_version (no),
     created_at INTEGER NOT NULL
 ) STRICT;
 
-CREATE UNIQUE INDEX workflow_key ON workflow (app, scope, key);
+CREATE UNIQUE INDEX surefoot_workflow_key ON surefoot_workflow (app, scope, key);
 

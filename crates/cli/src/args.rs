@@ -1,9 +1,14 @@
 //! What can be typed.
 
+use std::str::FromStr as _;
+
 use clap::{Args, Parser};
+use surefoot_kernel_core::{App, Scope};
 
 use crate::command::Command;
 
+/// The environment variable that names the scope.
+pub(crate) const SCOPE_VARIABLE: &str = "SUREFOOT_SCOPE";
 /// The store where none is named.
 pub(crate) const DEFAULT_STORE: &str = "sqlite:surefoot.db";
 
@@ -36,11 +41,25 @@ pub(crate) struct Global {
     )]
     pub(crate) store: String,
     /// The application; where the store holds one, that one.
-    #[arg(long, global = true, help_heading = OF_ALL, env = "SUREFOOT_APP", value_name = "APP")]
-    pub(crate) app: Option<String>,
-    /// The scope inside the application.
-    #[arg(long, global = true, help_heading = OF_ALL, env = "SUREFOOT_SCOPE", value_name = "SCOPE")]
-    pub(crate) scope: Option<String>,
+    #[arg(
+        long,
+        global = true,
+        help_heading = OF_ALL,
+        env = "SUREFOOT_APP",
+        value_name = "APP",
+        value_parser = App::from_str
+    )]
+    pub(crate) app: Option<App>,
+    /// The scope inside the application; of a run that is named, it must be the run's.
+    #[arg(
+        long,
+        global = true,
+        help_heading = OF_ALL,
+        env = SCOPE_VARIABLE,
+        value_name = "SCOPE",
+        value_parser = Scope::from_str
+    )]
+    pub(crate) scope: Option<Scope>,
     /// In whose name; stands in the audit.
     #[arg(long, global = true, help_heading = OF_ALL, env = "SUREFOOT_ACTOR", value_name = "NAME")]
     pub(crate) actor: Option<String>,

@@ -14,6 +14,9 @@ use crate::Exit;
 pub(crate) enum CliError {
     #[error(transparent)]
     Operator(#[from] OperatorError),
+    /// With what may be typed instead.
+    #[error(transparent)]
+    Helped(HelpedError),
     #[cfg(feature = "demo")]
     #[error(transparent)]
     Demo(#[from] crate::demo::DemoError),
@@ -56,10 +59,31 @@ pub(crate) enum CliError {
     Output(#[source] std::io::Error),
 }
 
+/// A refusal, and the flag that would help.
+#[derive(Debug, thiserror::Error)]
+#[error("{source}")]
+pub(crate) struct HelpedError {
+    source: OperatorError,
+    help: &'static str,
+}
+
+/// Flags are the command line's own: what is below it does not know them.
+pub(crate) trait Helped {
+    fn with_help(self, help: &'static str) -> CliError;
+}
+
+impl Helped for OperatorError {
+    fn with_help(self, help: &'static str) -> CliError {
+        CliError::Helped(HelpedError { source: self, help })
+    }
+}
+
 impl CliError {
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Self::Operator(error) => error.class().into(),
+            Self::Operator(error) | Self::Helped(HelpedError { source: error, .. }) => {
+                error.class().into()
+            }
             Self::Store { .. } | Self::NoStore(_) | Self::NoPostgres | Self::Runtime(_) => {
                 Exit::Unavailable
             }
@@ -72,6 +96,11 @@ impl CliError {
             #[cfg(feature = "demo")]
             Self::Demo(_) => Exit::Finding,
         }
+    }
+
+    /// What may be typed instead.
+    pub(crate) const fn help(&self) -> Option<&'static str> {
+        if let Self::Helped(HelpedError { help, .. }) = self { Some(*help) } else { None }
     }
 
     /// The error and what is below it, a line each; what a line says already is not said again.

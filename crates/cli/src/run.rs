@@ -107,6 +107,9 @@ fn report(error: &CliError) {
             page.line(format!("  caused by: {line}"));
         }
     }
+    if let Some(help) = error.help() {
+        page.line(format!("  help: {help}"));
+    }
     to_stderr(&page.into_text());
 }
 

@@ -287,4 +287,35 @@ impl Fact {
             | Self::Woken { .. } => false,
         }
     }
+
+    /// The step whose outcome this is, if it is one: also a failure, and an effect whose output could not be kept.
+    #[must_use]
+    pub const fn outcome_of(&self) -> Option<&StepKey> {
+        match self {
+            Self::StepCompleted { step, .. }
+            | Self::StepFailed { step, .. }
+            | Self::OutputRefused { step, .. } => Some(step),
+            Self::InputsComputed { .. }
+            | Self::BranchTaken { .. }
+            | Self::Charged(_)
+            | Self::ValuesResolved { .. }
+            | Self::CallMarked { .. }
+            | Self::OutcomeUnknown { .. }
+            | Self::NothingHappened { .. }
+            | Self::StepPlanned { .. }
+            | Self::DeadlineSet { .. }
+            | Self::CancelRequested(_)
+            | Self::AttentionCalled { .. }
+            | Self::ReconcileAsked { .. }
+            | Self::Retried
+            | Self::Ended { .. }
+            | Self::Claimed { .. }
+            | Self::TakenOver { .. }
+            | Self::FenceRaised
+            | Self::Released { .. }
+            | Self::Requeued { .. }
+            | Self::Parked { .. }
+            | Self::Woken { .. } => None,
+        }
+    }
 }

@@ -22,6 +22,7 @@ mod id;
 mod interpreter;
 #[cfg(feature = "proptest")]
 pub mod model;
+mod name;
 pub mod payload;
 pub mod plan;
 mod ports;
@@ -64,6 +65,7 @@ pub use explain::{
 pub use fact::{End, Fact, ReleaseReason, SaidBy, Taken};
 pub use id::{App, EventId, IdError, RunId, Scope, SessionId, StepKey, VersionId, WorkflowKey};
 pub use interpreter::{Cursor, LOOP_VALUE_MAX_BYTES, Next, RestoreInvalid};
+pub use name::{BadName, NAME_MAX_CHARS, NameRule, REASON_MAX_CHARS, check_actor};
 pub use ports::{
     Activate, Activation, ActivationSet, AppHealth, Audit, AuditRow, BoxFuture, ChildStore,
     ChildrenCreated, ChildrenOn, ChildrenPage, ChildrenRequest, ClaimRequest, Clock, Commit,
@@ -74,8 +76,8 @@ pub use ports::{
     PublishError, Published, Recovered, Redrive, Redriven, RenewRequest, Renewed, RetentionError,
     RetentionStore, RunDetail, RunFilter, RunRow, RunStore, Scan, ScheduleRow, Schedules,
     SendSignal, SessionReport, SessionRow, SetActivation, SignalError, SignalRow, SignalSent,
-    Source, StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest, Trace, TxStore, TxWork,
-    ValueResolver, WakeBus, Work, WorkflowRow,
+    Source, Standing, StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest, Trace,
+    TxStore, TxWork, ValueResolver, WakeBus, Work, WorkflowRow,
 };
 pub use run::{
     Attention, CancelRequest, Failure, Fenced, Lease, Mode, OpenEffect, Origin, Parent, Phase,

@@ -1,13 +1,18 @@
 //! Publishing, emitting, signalling.
 
 use surefoot_kernel_core::{
-    Activate, Amounts, App, Emit, Event, Ids, Publish, PublishError, Scope, SendSignal, Signal,
-    WorkflowKey,
+    Activate, Amounts, App, Emit, EmitError, Event, Ids, LoadRequest, Publish, PublishError, RunId,
+    Scope, SendSignal, Signal, SignalError, WorkflowKey, check_actor,
 };
 use surefoot_language::{Bindings, Finding, Manifest, bind, compile};
 
+use crate::operator::Signed;
+use crate::unmatched::Unheard;
 use crate::view::{EmittedView, PublishedView, SignalSentView};
 use crate::{Operator, OperatorError};
+
+/// How many runs of an event that was recorded before are looked for.
+const LOOKED_FOR: usize = 100;
 
 /// A workflow to publish.
 #[derive(Debug, Clone)]
@@ -90,21 +95,21 @@ impl Operator {
             let findings_json = listed.collect();
             PublishError::Compile { rendered: findings.to_string(), findings: findings_json }
         })?;
-        let published = self
-            .store
-            .version_publish(Publish {
-                app,
-                scope,
-                workflow: workflow.clone(),
-                version: ids.version(),
-                plan,
-                source: source.to_owned(),
-                budget,
-                activate,
-                authorization: None,
-                author: self.actor.to_string(),
-            })
-            .await?;
+        check_actor(&self.actor)?;
+        let publish = Publish {
+            app,
+            scope,
+            workflow: workflow.clone(),
+            version: ids.version(),
+            plan,
+            source: source.to_owned(),
+            budget,
+            activate,
+            authorization: None,
+            author: self.actor.to_string(),
+        };
+        publish.check_names().map_err(PublishError::from)?;
+        let published = self.store.version_publish(publish).await?;
         Ok(PublishedView {
             workflow,
             id: published.version,
@@ -123,9 +128,7 @@ impl Operator {
         activate: ActivateVersion,
     ) -> Result<PublishedView, OperatorError> {
         let ActivateVersion { app, scope, workflow, revision, seen, why } = activate;
-        if why.trim().is_empty() {
-            return Err(OperatorError::NoReason);
-        }
+        let Signed { actor, reason } = self.signed(&why)?;
         let activated = self
             .store
             .version_activate(Activate {
@@ -134,8 +137,8 @@ impl Operator {
                 workflow: workflow.clone(),
                 revision,
                 expected: seen,
-                actor: self.actor.to_string(),
-                reason: why,
+                actor,
+                reason,
             })
             .await?;
         Ok(PublishedView {
@@ -155,14 +158,51 @@ impl Operator {
         let EmitEvent { app, scope, event } = emit;
         let event = event.check()?;
         let emit = Emit { app, scope, id: ids.event(), event, eager: None };
-        let emission = self.store.event_emit(emit).await?;
+        emit.check_names().map_err(EmitError::from)?;
+        let emission = self.store.event_emit(emit.clone()).await?;
+        let gone = if emission.new { Vec::new() } else { self.pruned(&emission.runs).await? };
+        let why = if emission.matched == 0 {
+            Some(self.why_nothing(&emit, emission.new).await?)
+        } else {
+            None
+        };
         Ok(EmittedView {
             event: emission.event,
             runs: emission.runs,
             matched: emission.matched,
             new: emission.new,
             same_payload: emission.same_payload,
+            gone,
+            why_nothing: why,
         })
+    }
+
+    async fn why_nothing(&self, emit: &Emit, is_new: bool) -> Result<String, OperatorError> {
+        if !is_new {
+            let why = "nobody listened when the event was first recorded, and a repeat starts nothing: emit it under \
+                       another key";
+            return Ok(why.to_owned());
+        }
+        let event = Unheard {
+            app: &emit.app,
+            scope: &emit.scope,
+            kind: &emit.event.kind,
+            target: emit.event.target.as_ref(),
+            has_key: emit.event.dedupe_key.is_some(),
+        };
+        self.why_unheard(&event).await
+    }
+
+    /// Those of the runs that are not there any more.
+    async fn pruned(&self, runs: &[RunId]) -> Result<Vec<RunId>, OperatorError> {
+        let mut gone = Vec::new();
+        for run in runs.iter().copied().take(LOOKED_FOR) {
+            let request = LoadRequest { run, after: Some(u64::from(u32::MAX)) };
+            if self.store.run_load(request).await?.is_none() {
+                gone.push(run);
+            }
+        }
+        Ok(gone)
     }
 
     /// Records a signal, once, and wakes the runs that wait for it.
@@ -180,7 +220,9 @@ impl Operator {
             SendTo::Scope(scope) => Some(scope),
             SendTo::App => None,
         };
-        let sent = self.store.signal_send(SendSignal { app, scope, signal }).await?;
+        let send = SendSignal { app, scope, signal };
+        send.check_names().map_err(SignalError::from)?;
+        let sent = self.store.signal_send(send).await?;
         Ok(SignalSentView { new: sent.new, woken: sent.woken })
     }
 }

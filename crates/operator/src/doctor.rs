@@ -1,9 +1,12 @@
 //! What `doctor` looks at: the store's own settings, clocks, and whether workers cover what runs need.
 
+use std::collections::BTreeSet;
+
 use surefoot_kernel_core::plan::Plan;
 use surefoot_kernel_core::{App, Scope, StoredVersion, Timestamp, VersionId, WorkflowKey, payload};
 
-use crate::view::{CheckView, DiffView, DoctorView, millis};
+use crate::health::{ahead, wanted};
+use crate::view::{CapChange, CheckView, DiffView, DoctorView, millis};
 use crate::{CLOCK_SKEW_NOTED_FROM, Operator, OperatorError};
 
 /// A stored version.
@@ -37,19 +40,20 @@ impl Operator {
         checks.push(CheckView {
             name: "clock".to_owned(),
             ok: skew.abs() < millis(CLOCK_SKEW_NOTED_FROM),
-            found: format!("this machine is {skew} ms ahead of the store"),
+            found: format!("this machine's clock is {}", ahead(skew)),
             help: Some("leases and deadlines go by the store's clock alone".to_owned()),
         });
         for app in self.health(None, None).await?.apps {
-            let lacking = app.missing_modules.iter().map(|it| it.lacks.join(", "));
-            let lacking: Vec<String> = lacking.collect();
+            // Versions of one module have several footprints; what is lacking is said once.
+            let lacking: BTreeSet<String> = app.missing_modules.iter().map(wanted).collect();
+            let lacking: Vec<String> = lacking.into_iter().collect();
             let is_covered = lacking.is_empty();
             let live = app.workers.iter().filter(|worker| worker.live).count();
             let is_idle = app.events.pending == 0 && app.missing_modules.is_empty();
             checks.push(CheckView {
                 name: format!("workers of {}", app.app),
                 ok: live > 0 || is_idle,
-                found: format!("{live} have reported within the last minute"),
+                found: format!("{live} reported within the last minute"),
                 help: (live == 0).then(|| "start one: nothing moves without".to_owned()),
             });
             checks.push(CheckView {
@@ -79,7 +83,8 @@ impl Operator {
         let (before, old) = self.plan_of(before).await?;
         let (after, new) = self.plan_of(after).await?;
         let diff = surefoot_kernel_core::plan::PlanDiff::of(&old, &new);
-        Ok(DiffView { before: before.version, after: after.version, diff })
+        let budget = CapChange::between(&before.budget, &after.budget);
+        Ok(DiffView { before: before.version, after: after.version, diff, budget })
     }
 
     async fn plan_of(&self, which: WhichVersion) -> Result<(StoredVersion, Plan), OperatorError> {

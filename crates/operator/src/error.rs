@@ -1,8 +1,8 @@
 //! Why a use case did not do what was asked.
 
 use surefoot_kernel_core::{
-    App, Code, EmitError, PublishError, Rejection, RetentionError, RunId, RunState, SignalError,
-    StoreError,
+    App, BadName, Code, EmitError, PublishError, REASON_MAX_CHARS, Rejection, RetentionError,
+    RunId, RunState, SignalError, StoreError,
 };
 use surefoot_language::SchemaFinding;
 
@@ -68,6 +68,15 @@ pub enum OperatorError {
     /// A verb needs a reason.
     #[error("a reason is needed: it stands in the audit")]
     NoReason,
+    /// The reason is too long.
+    #[error("the reason has {got} characters, the limit is {max}", max = REASON_MAX_CHARS)]
+    ReasonTooLong {
+        /// What it has.
+        got: usize,
+    },
+    /// A name that is none.
+    #[error(transparent)]
+    Name(#[from] BadName),
     /// The output that was supplied does not fit the action's schema.
     #[error("the output does not fit the schema of `{action}`: {}", listed(.findings))]
     OutputInvalid {
@@ -164,6 +173,11 @@ impl OperatorError {
             Self::NotACursor
             | Self::NotACode { .. }
             | Self::NoReason
+            | Self::ReasonTooLong { .. }
+            | Self::Name(_)
+            | Self::Emit(EmitError::Name(_))
+            | Self::Signal(SignalError::Name(_))
+            | Self::Publish(PublishError::Name(_))
             | Self::NoApp
             | Self::NothingToPrune
             | Self::ManyApps { .. } => ErrorClass::Usage,
@@ -202,6 +216,8 @@ impl OperatorError {
             | Self::NotACursor
             | Self::NotACode { .. }
             | Self::NoReason
+            | Self::ReasonTooLong { .. }
+            | Self::Name(_)
             | Self::OutputPayload { .. }
             | Self::Unreadable { .. }
             | Self::NoApp

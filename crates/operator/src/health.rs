@@ -127,6 +127,8 @@ fn view(
         start_lag_ms: age(numbers.oldest_due).unwrap_or(0),
         unsettled_effects: numbers.unsettled_effects,
         oldest_unsettled_ms: age(numbers.oldest_unsettled),
+        outputs_missing: numbers.outputs_missing,
+        effects_given_up: numbers.effects_given_up,
         exhausted: numbers.exhausted,
         events: EventHealthView {
             pending: numbers.events_pending,
@@ -165,12 +167,10 @@ fn red(
     if is_older(numbers.oldest_unsettled, UNSETTLED_RED_AFTER) {
         red.push("an effect has been unexplained for too long".to_owned());
     }
-    for module in missing.iter().filter(|it| is_long(it.oldest_due_ms, RUN_DUE_RED_AFTER)) {
-        red.push(format!(
-            "{}, and no live worker offers {}",
-            runs(module.due_runs, "is due", "are due"),
-            wanted(module)
-        ));
+    let late = missing.iter().filter(|it| is_long(it.oldest_due_ms, RUN_DUE_RED_AFTER));
+    for (wanted, due) in due_by_wanted(late) {
+        let are = runs(due, "is due", "are due");
+        red.push(format!("{are}, and no live worker offers {wanted}"));
     }
     let is_missing = |hash: &str| missing.iter().any(|module| module.footprint == hash);
     let late = numbers
@@ -180,7 +180,8 @@ fn red(
     let late: u64 = late.map(|(_, count, _)| count).sum();
     if late > 0 {
         let are = runs(late, "is due", "are due");
-        red.push(format!("{are} for too long, and no worker has a free slot for them"));
+        let them = if late == 1 { "it" } else { "them" };
+        red.push(format!("{are} for too long, and no worker has a free slot for {them}"));
     }
     if is_older(numbers.oldest_pending_event, EVENT_PENDING_RED_AFTER) {
         red.push("events wait for their runs, and no worker creates them".to_owned());
@@ -189,13 +190,25 @@ fn red(
         red.push(format!("dispatch of {} failed for good", events(numbers.events_dead_lettered)));
     }
     for worker in workers.iter().filter(|worker| worker.live && worker.stuck > 0) {
-        red.push(format!("worker `{}` has {} stuck slots", worker.name, worker.stuck));
+        let slots = if worker.stuck == 1 { "slot" } else { "slots" };
+        red.push(format!("worker `{}` has {} stuck {slots}", worker.name, worker.stuck));
     }
     red
 }
 
+/// Versions of one module have several footprints: what they want alike is said once, with all its runs.
+fn due_by_wanted<'m>(
+    missing: impl Iterator<Item = &'m MissingModuleView>,
+) -> BTreeMap<String, u64> {
+    let mut due = BTreeMap::new();
+    for module in missing {
+        *due.entry(wanted(module)).or_default() += module.due_runs;
+    }
+    due
+}
+
 /// What workers lack: the whole module, or parts of it.
-fn wanted(module: &MissingModuleView) -> String {
+pub(crate) fn wanted(module: &MissingModuleView) -> String {
     let whole = format!("module `{}`", module.module);
     if module.lacks.iter().all(|part| *part == whole) {
         return whole;
@@ -205,8 +218,16 @@ fn wanted(module: &MissingModuleView) -> String {
 
 fn notes(numbers: &AppHealth, missing: &[MissingModuleView], skew: Option<i64>) -> Vec<String> {
     let mut notes = Vec::new();
-    for module in missing.iter().filter(|it| !is_long(it.oldest_due_ms, RUN_DUE_RED_AFTER)) {
-        notes.push(format!("open runs need what no live worker offers: {}", wanted(module)));
+    let young = missing.iter().filter(|it| !is_long(it.oldest_due_ms, RUN_DUE_RED_AFTER));
+    for (wanted, _) in due_by_wanted(young) {
+        notes.push(format!("open runs need what no live worker offers: {wanted}"));
+    }
+    if numbers.effects_given_up > 0 {
+        let (count, them) = (numbers.effects_given_up, "given up without knowing what became of");
+        notes.push(match count {
+            1 => format!("1 effect was {them} it; it stays listed"),
+            _ => format!("{count} effects were {them} them; they stay listed"),
+        });
     }
     if numbers.exhausted > 0 {
         notes.push(format!("{} with RETRY_EXHAUSTED", runs(numbers.exhausted, "failed", "failed")));
@@ -222,9 +243,15 @@ fn notes(numbers: &AppHealth, missing: &[MissingModuleView], skew: Option<i64>) 
         notes.push(format!("{} matched no workflow", events(numbers.events_unmatched)));
     }
     if let Some(skew) = skew.filter(|skew| skew.abs() >= millis(CLOCK_SKEW_NOTED_FROM)) {
-        notes.push(format!("this machine's clock is {skew} ms ahead of the store's"));
+        notes.push(format!("this machine's clock is {}", ahead(skew)));
     }
     notes
+}
+
+/// How two clocks stand to each other.
+pub(crate) fn ahead(skew_ms: i64) -> String {
+    let (ms, word) = (skew_ms.unsigned_abs(), if skew_ms < 0 { "behind" } else { "ahead of" });
+    format!("{ms} ms {word} the store's")
 }
 
 fn is_long(age_ms: Option<i64>, than: Micros) -> bool {

@@ -16,6 +16,7 @@ mod operator;
 mod read;
 mod retain;
 mod store;
+mod unmatched;
 mod verb;
 mod view;
 mod watch;
@@ -32,10 +33,11 @@ pub use retain::{DeletePlace, PrunePolicy, Switch};
 pub use store::Store;
 pub use verb::{Abandon, Cancel, Reconcile, Resolve, Retry};
 pub use view::{
-    ActivationView, AppHealthView, At, AuditRowView, AuditView, BillView, CheckView, DeletionView,
-    DiffView, DoctorView, Done, EffectView, EffectsView, EmittedView, EventHealthView,
-    EventSummary, EventView, EventsView, HealthView, MissingModuleView, OpenEffectView, Outcome,
-    PrunedView, PublishedView, RedrivenView, RunView, RunsView, ShowView, SignalSentView,
-    SignalView, SignalsView, StepView, SwitchedView, VerdictView, VerdictsView, VersionView,
-    VersionsView, WatchView, WatchedStep, WorkerHealthView, WorkflowView, WorkflowsView,
+    ActivationView, AppHealthView, At, AuditRowView, AuditView, BillView, CapChange, CheckView,
+    DeletionView, DiffView, DoctorView, Done, EffectView, EffectsView, EmittedView,
+    EventHealthView, EventSummary, EventView, EventsView, HealthView, MissingModuleView,
+    OpenEffectView, Outcome, PrunedView, PublishedView, RedrivenView, RunView, RunsView, ShowView,
+    SignalSentView, SignalView, SignalsView, StepView, SwitchedView, VerdictView, VerdictsView,
+    VersionView, VersionsView, WatchView, WatchedStep, WorkerHealthView, WorkflowView,
+    WorkflowsView,
 };

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use surefoot_kernel_core::App;
+use surefoot_kernel_core::{
+    App, EventFilter, LoadRequest, REASON_MAX_CHARS, RunFilter, RunId, Scope, check_actor, payload,
+};
 
 use crate::{OperatorError, Store};
 
@@ -68,7 +70,120 @@ impl Operator {
     }
 }
 
-fn listed(names: &[&str]) -> String {
+/// In whose name, and why: as the audit has it.
+#[derive(Debug, Clone)]
+pub(crate) struct Signed {
+    pub(crate) actor: String,
+    pub(crate) reason: String,
+}
+
+impl Operator {
+    /// Refuses a run of another place than the one that was named: who named a scope meant no other.
+    ///
+    /// # Errors
+    /// [`OperatorError::NotFound`], which says where the run is.
+    pub async fn check_place(
+        &self,
+        run: RunId,
+        app: Option<&App>,
+        scope: Option<&Scope>,
+    ) -> Result<(), OperatorError> {
+        if app.is_none() && scope.is_none() {
+            return Ok(());
+        }
+        let request = LoadRequest { run, after: Some(u64::from(u32::MAX)) };
+        let stored = self.store.run_load(request).await?;
+        let missing = || OperatorError::not_found(format!("run {run}"));
+        let origin = stored.ok_or_else(missing)?.run.origin;
+        let is_there = app.is_none_or(|app| origin.app == *app)
+            && scope.is_none_or(|scope| origin.scope == *scope);
+        if is_there {
+            return Ok(());
+        }
+        let meant = match (app, scope) {
+            (Some(app), Some(scope)) => format!("{app}/{scope}"),
+            (Some(app), None) => format!("app `{app}`"),
+            (None, Some(scope)) => format!("scope `{scope}`"),
+            (None, None) => return Ok(()),
+        };
+        let what = format!("run {run} in {meant}: it is in {}/{}", origin.app, origin.scope);
+        Err(OperatorError::not_found(what))
+    }
+
+    /// Refuses a scope of which nothing is known: a misspelt name must not look like a scope where nothing happens.
+    ///
+    /// # Errors
+    /// [`OperatorError::NotFound`], which names the scopes with workflows.
+    pub async fn check_scope(&self, app: &App, scope: &Scope) -> Result<(), OperatorError> {
+        if self.knows(app, scope).await? {
+            return Ok(());
+        }
+        let known = self.scopes_of(app).await?;
+        let known: Vec<&str> = known.iter().map(Scope::as_str).take(SCOPES_NAMED).collect();
+        let what = format!(
+            "scope `{scope}` in app `{app}`: nothing is known of it; there are workflows in {}",
+            listed(&known)
+        );
+        Err(OperatorError::not_found(what))
+    }
+
+    /// The scopes of an app that have workflows.
+    pub(crate) async fn scopes_of(&self, app: &App) -> Result<Vec<Scope>, OperatorError> {
+        let rows = self.store.workflow_list(app, None).await?;
+        let mut scopes: Vec<Scope> = rows.into_iter().map(|row| row.scope).collect();
+        scopes.dedup();
+        Ok(scopes)
+    }
+
+    /// A list that came out empty: of a scope of which nothing is known it says so.
+    pub(crate) async fn if_empty(
+        &self,
+        is_empty: bool,
+        app: Option<&App>,
+        scope: Option<&Scope>,
+    ) -> Result<(), OperatorError> {
+        match (app, scope) {
+            (Some(app), Some(scope)) if is_empty => self.check_scope(app, scope).await,
+            (Some(_), Some(_)) | (None, _) | (_, None) => Ok(()),
+        }
+    }
+
+    async fn knows(&self, app: &App, scope: &Scope) -> Result<bool, OperatorError> {
+        let (app_only, scope_only) = (Some(app.clone()), Some(scope.clone()));
+        if !self.store.workflow_list(app, Some(scope)).await?.is_empty()
+            || !self.store.audit_list(app, Some(scope), 1).await?.is_empty()
+            || !self.store.signal_list(app, Some(scope), 1).await?.is_empty()
+        {
+            return Ok(true);
+        }
+        let (app, scope) = (app_only.clone(), scope_only.clone());
+        let runs = RunFilter { app, scope, limit: 1, ..RunFilter::default() };
+        if !self.store.run_list(runs).await?.rows.is_empty() {
+            return Ok(true);
+        }
+        let (app, scope) = (app_only, scope_only);
+        let events = EventFilter { app, scope, limit: 1, ..EventFilter::default() };
+        Ok(!self.store.event_list(events).await?.rows.is_empty())
+    }
+
+    /// In whose name, and why: nothing is changed without both.
+    pub(crate) fn signed(&self, why: &str) -> Result<Signed, OperatorError> {
+        check_actor(&self.actor)?;
+        let got = why.chars().count();
+        if why.trim().is_empty() {
+            return Err(OperatorError::NoReason);
+        }
+        if got > REASON_MAX_CHARS {
+            return Err(OperatorError::ReasonTooLong { got });
+        }
+        Ok(Signed { actor: self.actor.to_string(), reason: payload::text_for_storage(why) })
+    }
+}
+
+/// How many scopes an error names.
+const SCOPES_NAMED: usize = 10;
+
+pub(crate) fn listed(names: &[&str]) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 

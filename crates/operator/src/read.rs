@@ -55,9 +55,11 @@ impl Operator {
     /// Runs, newest first; children only where their parent is asked for.
     ///
     /// # Errors
-    /// The store's; [`OperatorError::NotACursor`].
+    /// [`OperatorError::NotACursor`]; [`OperatorError::NotFound`] for a scope of which nothing is known; the store's.
     pub async fn runs(&self, filter: RunFilter) -> Result<RunsView, OperatorError> {
+        let place = (filter.app.clone(), filter.scope.clone());
         let page = self.store.run_list(filter).await.map_err(OperatorError::of_page)?;
+        self.if_empty(page.rows.is_empty(), place.0.as_ref(), place.1.as_ref()).await?;
         Ok(RunsView { runs: page.rows.iter().map(RunView::from).collect(), next: page.next })
     }
 
@@ -105,19 +107,21 @@ impl Operator {
         Ok(explain(&reading.input()))
     }
 
-    /// Effects that nobody can explain yet or whose output is missing, oldest first; only those that are at least
-    /// so old.
+    /// Effects that nobody can explain yet or whose output is missing, of an app or of one scope of it, oldest first;
+    /// behind them what was given up. Only those that are at least so old.
     ///
     /// # Errors
-    /// The store's.
+    /// [`OperatorError::NotFound`] for a scope of which nothing is known; the store's.
     pub async fn effects(
         &self,
         app: &App,
+        scope: Option<&Scope>,
         older_than: Micros,
         limit: u32,
     ) -> Result<EffectsView, OperatorError> {
         // The oldest come first: what is too young stands at the end.
-        let rows = self.store.effect_list(app, limit).await?;
+        let rows = self.store.effect_list(app, scope, limit).await?;
+        self.if_empty(rows.is_empty(), Some(app), scope).await?;
         let old = rows.iter().filter(|row| row.now.since(row.effect.since) >= older_than);
         Ok(EffectsView { effects: old.map(EffectView::from).collect() })
     }
@@ -125,31 +129,40 @@ impl Operator {
     /// Events, newest first.
     ///
     /// # Errors
-    /// The store's; [`OperatorError::NotACursor`].
+    /// [`OperatorError::NotACursor`]; [`OperatorError::NotFound`] for a scope of which nothing is known; the store's.
     pub async fn events(&self, filter: EventFilter) -> Result<EventsView, OperatorError> {
+        let place = (filter.app.clone(), filter.scope.clone());
         let page = self.store.event_list(filter).await.map_err(OperatorError::of_page)?;
+        self.if_empty(page.rows.is_empty(), place.0.as_ref(), place.1.as_ref()).await?;
         Ok(EventsView { events: page.rows.iter().map(EventView::from).collect(), next: page.next })
     }
 
-    /// Signals that no run has used, oldest first.
+    /// Signals of an app, or of one scope of it, that no run has used, oldest first.
     ///
     /// # Errors
-    /// The store's.
-    pub async fn signals(&self, app: &App, limit: u32) -> Result<SignalsView, OperatorError> {
-        let rows = self.store.signal_list(app, limit).await?;
+    /// [`OperatorError::NotFound`] for a scope of which nothing is known; the store's.
+    pub async fn signals(
+        &self,
+        app: &App,
+        scope: Option<&Scope>,
+        limit: u32,
+    ) -> Result<SignalsView, OperatorError> {
+        let rows = self.store.signal_list(app, scope, limit).await?;
+        self.if_empty(rows.is_empty(), Some(app), scope).await?;
         Ok(SignalsView { signals: rows.iter().map(SignalView::from).collect() })
     }
 
     /// The workflows of an app, or of one scope of it.
     ///
     /// # Errors
-    /// The store's.
+    /// [`OperatorError::NotFound`] for a scope of which nothing is known; the store's.
     pub async fn workflows(
         &self,
         app: &App,
         scope: Option<&Scope>,
     ) -> Result<WorkflowsView, OperatorError> {
         let rows = self.store.workflow_list(app, scope).await?;
+        self.if_empty(rows.is_empty(), Some(app), scope).await?;
         Ok(WorkflowsView { workflows: rows.into_iter().map(WorkflowView::from).collect() })
     }
 
@@ -190,8 +203,8 @@ impl Operator {
         let Phase::Waiting(wait) = &detail.run.phase else { return Ok(None) };
         let Some(on) = wait.on.as_ref().filter(|on| on.is_signal()) else { return Ok(None) };
         let origin = &detail.run.origin;
-        let signals = self.store.signal_list(&origin.app, SIGNALS_LOOKED_THROUGH).await?;
         let scope = (!on.is_app_wide()).then_some(&origin.scope);
+        let signals = self.store.signal_list(&origin.app, scope, SIGNALS_LOOKED_THROUGH).await?;
         let is_it = signals
             .iter()
             .any(|row| row.kind == on.kind() && row.key == on.key() && row.scope.as_ref() == scope);

@@ -1,12 +1,15 @@
 //! What ends: activations that are switched off, events that are redriven, and what is pruned or deleted.
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
 use surefoot_kernel_core::retention::Force;
 use surefoot_kernel_core::{
     App, Audit, Delete, EventId, Micros, Place, Prunable, Prune, Redrive, RunState, Scope,
-    SetActivation, WorkflowKey, payload,
+    SetActivation, VersionId, WorkflowKey,
 };
 
+use crate::operator::Signed;
 use crate::view::{AuditRowView, AuditView, DeletionView, PrunedView, RedrivenView, SwitchedView};
 use crate::{Operator, OperatorError};
 
@@ -73,7 +76,7 @@ impl PrunePolicy {
         [runs, signals, unmatched, audit].into_iter().flatten().collect()
     }
 
-    fn audit(&self, what: &Prunable, actor: &str) -> Audit {
+    fn audit(&self, what: &Prunable, signed: &Signed) -> Audit {
         let states: Vec<&str> = self.states.iter().map(|state| state.as_str()).collect();
         let what = match what {
             Prunable::Runs { .. } => json!({ "runs": states }),
@@ -83,9 +86,9 @@ impl PrunePolicy {
         };
         let older_than_s = self.older_than.get() / 1_000_000;
         Audit {
-            actor: actor.to_owned(),
+            actor: signed.actor.clone(),
             verb: "prune".to_owned(),
-            reason: payload::text_for_storage(&self.why),
+            reason: signed.reason.clone(),
             details: json!({ "what": what, "older_than_s": older_than_s }).to_string(),
         }
     }
@@ -98,8 +101,8 @@ impl Operator {
     /// [`PublishError::NotFound`](surefoot_kernel_core::PublishError::NotFound).
     pub async fn switch(&self, switch: Switch) -> Result<SwitchedView, OperatorError> {
         let Switch { app, scope, workflow, activation, enabled, why } = switch;
-        let reason = reason(&why)?;
-        let (set, actor) = (workflow.clone(), self.actor.to_string());
+        let Signed { actor, reason } = self.signed(&why)?;
+        let set = workflow.clone();
         let set = SetActivation { app, scope, workflow: set, activation, enabled, actor, reason };
         let set = self.store.activation_set(set).await?;
         Ok(SwitchedView { workflow, enabled, changed: set.changed })
@@ -110,7 +113,7 @@ impl Operator {
     /// # Errors
     /// [`OperatorError::Retention`]: the event is not dead-lettered, or its payload is gone.
     pub async fn redrive(&self, event: EventId, why: &str) -> Result<RedrivenView, OperatorError> {
-        let (actor, reason) = (self.actor.to_string(), reason(why)?);
+        let Signed { actor, reason } = self.signed(why)?;
         let redriven = self.store.event_redrive(Redrive { event, actor, reason }).await?;
         let (deliveries, dropped) = (redriven.deliveries, redriven.dropped);
         Ok(RedrivenView { event, deliveries, dropped })
@@ -120,23 +123,27 @@ impl Operator {
     /// pruned a part, and the next call goes on.
     ///
     /// # Errors
-    /// [`OperatorError::NothingToPrune`] if the policy names nothing; the store's.
+    /// [`OperatorError::NothingToPrune`] if the policy names nothing; [`OperatorError::NotFound`] for a scope of which
+    /// nothing is known; the store's.
     pub async fn prune(
         &self,
         policy: PrunePolicy,
         mut progress: impl FnMut(&PrunedView) + Send,
     ) -> Result<PrunedView, OperatorError> {
-        reason(&policy.why)?;
+        let signed = self.signed(&policy.why)?;
         let prunables = policy.prunables();
         if prunables.is_empty() {
             return Err(OperatorError::NothingToPrune);
+        }
+        if let Some(scope) = &policy.scope {
+            self.check_scope(&policy.app, scope).await?;
         }
         let now = self.store.store_now().await?;
         let micros = now.micros().saturating_sub(policy.older_than.get());
         let before = surefoot_kernel_core::Timestamp::from_micros(micros);
         let mut view = PrunedView::default();
         for what in prunables {
-            let mut audit = Some(policy.audit(&what, &self.actor));
+            let mut audit = Some(policy.audit(&what, &signed));
             loop {
                 let (app, scope) = (policy.app.clone(), policy.scope.clone());
                 let prune = Prune {
@@ -175,7 +182,7 @@ impl Operator {
     ) -> Result<DeletionView, OperatorError> {
         let DeletePlace { place, force, why } = delete;
         let force = if force { Force::Unexplained } else { Force::No };
-        let (actor, reason) = (self.actor.to_string(), reason(&why)?);
+        let Signed { actor, reason } = self.signed(&why)?;
         let begin = Delete { place: place.clone(), force, actor, reason };
         self.store.delete_begin(begin).await?;
         let mut view = DeletionView::default();
@@ -189,19 +196,35 @@ impl Operator {
         }
     }
 
-    /// Who did what, newest first.
+    /// Who did what in an app, or in one scope of it, newest first.
     ///
     /// # Errors
-    /// The store's.
-    pub async fn audit(&self, app: &App, limit: u32) -> Result<AuditView, OperatorError> {
-        let rows = self.store.audit_list(app, limit).await?;
-        Ok(AuditView { audit: rows.into_iter().map(AuditRowView::from).collect() })
+    /// [`OperatorError::NotFound`] for a scope of which nothing is known; the store's.
+    pub async fn audit(
+        &self,
+        app: &App,
+        scope: Option<&Scope>,
+        limit: u32,
+    ) -> Result<AuditView, OperatorError> {
+        let rows = self.store.audit_list(app, scope, limit).await?;
+        self.if_empty(rows.is_empty(), Some(app), scope).await?;
+        let mut versions: BTreeMap<VersionId, Option<(WorkflowKey, u64)>> = BTreeMap::new();
+        let mut audit = Vec::with_capacity(rows.len());
+        for row in rows {
+            let of = match row.version {
+                None => None,
+                Some(version) => match versions.get(&version) {
+                    Some(known) => known.clone(),
+                    None => {
+                        let stored = self.store.version_load(version).await?;
+                        let found = stored.map(|stored| (stored.workflow, stored.revision));
+                        versions.insert(version, found.clone());
+                        found
+                    }
+                },
+            };
+            audit.push(AuditRowView::of(row, of));
+        }
+        Ok(AuditView { audit })
     }
-}
-
-fn reason(why: &str) -> Result<String, OperatorError> {
-    if why.trim().is_empty() {
-        return Err(OperatorError::NoReason);
-    }
-    Ok(payload::text_for_storage(why))
 }

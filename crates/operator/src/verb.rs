@@ -8,6 +8,7 @@ use surefoot_kernel_core::{
 };
 use surefoot_language::validate_against;
 
+use crate::operator::Signed;
 use crate::view::{Done, Outcome, RunView, VerdictView, VerdictsView};
 use crate::{ErrorClass, Operator, OperatorError};
 
@@ -149,9 +150,7 @@ impl Operator {
         code: Option<&Code>,
         why: &str,
     ) -> Result<VerdictsView, OperatorError> {
-        if why.trim().is_empty() {
-            return Err(OperatorError::NoReason);
-        }
+        self.signed(why)?;
         let page = self.runs(RunFilter { states: vec![RunState::Failed], ..filter }).await?;
         let mut verdicts = Vec::with_capacity(page.runs.len());
         let fits = |run: &RunView| {
@@ -204,16 +203,14 @@ impl Operator {
     /// Looks, decides, commits. A run that was changed meanwhile is a conflict where a revision was looked at; a
     /// cancel without one is decided anew.
     async fn act(&self, act: Act) -> Result<Done, OperatorError> {
-        if act.why.trim().is_empty() {
-            return Err(OperatorError::NoReason);
-        }
+        let signed = self.signed(&act.why)?;
         for _ in 0..CANCEL_ATTEMPTS {
             let (row, now) = self.look(act.run, act.seen).await?;
             let facts = decide_row(&row, act.input.clone(), now)?;
             if facts.is_empty() {
                 return self.done(&row, &act, false).await;
             }
-            let commit = Commit::new(&row, &facts).audited(self.audit_of(&act));
+            let commit = Commit::new(&row, &facts).audited(audit_of(&act, &signed));
             match self.store.run_commit(commit).await {
                 Ok(committed) => return self.done(&committed.run, &act, true).await,
                 // With a revision, looking again says who was faster.
@@ -228,15 +225,6 @@ impl Operator {
             }
         }
         Err(OperatorError::Busy { run: act.run })
-    }
-
-    fn audit_of(&self, act: &Act) -> Audit {
-        Audit {
-            actor: self.actor.to_string(),
-            verb: act.verb.to_owned(),
-            reason: payload::text_for_storage(&act.why),
-            details: act.details.to_string(),
-        }
     }
 
     /// The row, if it is as it was when it was looked at.
@@ -310,6 +298,15 @@ impl Operator {
             action: effect.action.clone(),
             findings,
         })
+    }
+}
+
+fn audit_of(act: &Act, signed: &Signed) -> Audit {
+    Audit {
+        actor: signed.actor.clone(),
+        verb: act.verb.to_owned(),
+        reason: signed.reason.clone(),
+        details: act.details.to_string(),
     }
 }
 

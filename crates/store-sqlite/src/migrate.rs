@@ -17,6 +17,9 @@ use crate::writer::lock::{Pause, begin_immediate};
 /// In order; the first is number 1. A migration that was released is never edited.
 pub(crate) const MIGRATIONS: &[&str] = &[include_str!("../migrations/0001_kernel.sql")];
 
+/// The table by which a file is known as a store.
+const MARK: &str = "surefoot_meta";
+
 /// Any number of processes may do this at once: one migrates, the others find it done.
 pub(crate) async fn migrate(options: &SqliteOptions) -> Result<(), StoreError> {
     let mut pause = Pause::new(options.clock.now());
@@ -41,8 +44,8 @@ async fn try_migrate(options: &SqliteOptions) -> Result<(), StoreError> {
     if found > known {
         return Err(StoreError::SchemaTooNew { found, known });
     }
-    if found == 0 && !options.create {
-        return Err(unavailable("the file holds no store: a database of another program?"));
+    if found == 0 {
+        check_free(&mut conn, options).await?;
     }
     if found < known {
         use_wal(&mut conn).await?;
@@ -51,11 +54,53 @@ async fn try_migrate(options: &SqliteOptions) -> Result<(), StoreError> {
     conn.close().await.map_err(store_error)
 }
 
-/// The number of the last migration; zero is an empty file.
+/// Whether a file without a store may become one: nobody else has it, or it is shared on purpose.
+async fn check_free(
+    conn: &mut SqliteConnection,
+    options: &SqliteOptions,
+) -> Result<(), StoreError> {
+    let others = tables(conn).await?;
+    if others.iter().any(|name| name == MARK) {
+        // Somebody was faster.
+        return Ok(());
+    }
+    let header = sqlx::query(sql::META_HEADER).fetch_one(&mut *conn).await.map_err(store_error)?;
+    let is_taken: bool = header.try_get("is_taken").map_err(store_error)?;
+    let is_foreign = is_taken || !others.is_empty();
+    if is_foreign && !options.beside {
+        return Err(StoreError::Unavailable(Box::new(Foreign { tables: others })));
+    }
+    if options.create { Ok(()) } else { Err(unavailable("the file holds no store")) }
+}
+
+/// A database of another program. It gets no table unless somebody wants that.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the file is a database of another program{}: it holds no store, and is left alone. Name another file; an \
+     application that shares its own one on purpose opens it with `SqliteOptions::beside_other_tables`",
+    with(.tables)
+)]
+struct Foreign {
+    tables: Vec<String>,
+}
+
+fn with(tables: &[String]) -> String {
+    if tables.is_empty() {
+        String::new()
+    } else {
+        format!(" (with the tables {})", tables.join(", "))
+    }
+}
+
+/// Some of the tables of a file, the store's mark first.
+async fn tables(conn: &mut SqliteConnection) -> Result<Vec<String>, StoreError> {
+    let rows = sqlx::query(sql::META_TABLES).fetch_all(conn).await.map_err(store_error)?;
+    rows.iter().map(|row| row.try_get("name").map_err(store_error)).collect()
+}
+
+/// The number of the last migration; zero is a file without a store.
 async fn version(conn: &mut SqliteConnection) -> Result<u32, StoreError> {
-    let row =
-        sqlx::query(sql::META_EXISTS).fetch_optional(&mut *conn).await.map_err(store_error)?;
-    if row.is_none() {
+    if !tables(conn).await?.iter().any(|name| name == MARK) {
         return Ok(0);
     }
     let row = sqlx::query(sql::META_SCHEMA).fetch_optional(conn).await.map_err(store_error)?;

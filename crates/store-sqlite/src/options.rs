@@ -19,6 +19,7 @@ pub struct SqliteOptions {
     pub(crate) readers: u32,
     pub(crate) lock_wait: Duration,
     pub(crate) create: bool,
+    pub(crate) beside: bool,
     pub(crate) clock: StoreClock,
     pub(crate) synchronous: SqliteSynchronous,
 }
@@ -31,6 +32,7 @@ impl SqliteOptions {
             readers: 4,
             lock_wait: Duration::from_secs(30),
             create: true,
+            beside: false,
             clock: StoreClock::default(),
             synchronous: SqliteSynchronous::Full,
         }
@@ -51,10 +53,19 @@ impl SqliteOptions {
         self
     }
 
-    /// Whether a missing file is created, and a file without the store's tables gets them. The default is to do so.
+    /// Whether a missing file is created, and an empty one gets the store's tables. The default is to do so.
     #[must_use]
     pub fn create_if_missing(mut self, create: bool) -> Self {
         self.create = create;
+        self
+    }
+
+    /// Whether the store's tables may go into a file that has tables of somebody else, such as the application's own.
+    /// The default is to refuse that: a slip of the pen must not put tables into another program's database. Once the
+    /// store's tables are there, other tables make no difference.
+    #[must_use]
+    pub fn beside_other_tables(mut self, beside: bool) -> Self {
+        self.beside = beside;
         self
     }
 

@@ -221,10 +221,18 @@ impl OperatorStore for SqliteStore {
         detail.await
     }
 
-    async fn effect_list(&self, app: &App, limit: u32) -> Result<Vec<EffectRow>, StoreError> {
-        let (app, now) = (app.clone(), self.now());
+    async fn effect_list(
+        &self,
+        app: &App,
+        scope: Option<&Scope>,
+        limit: u32,
+    ) -> Result<Vec<EffectRow>, StoreError> {
+        let (app, scope, now) = (app.clone(), scope.cloned(), self.now());
         let list = self.read(move |conn| {
-            Box::pin(async move { operator::runs::effects(conn, &app, limit, now).await })
+            let list = async move {
+                operator::runs::effects(conn, (&app, scope.as_ref()), limit, now).await
+            };
+            Box::pin(list)
         });
         list.await
     }
@@ -235,10 +243,18 @@ impl OperatorStore for SqliteStore {
         list.await
     }
 
-    async fn signal_list(&self, app: &App, limit: u32) -> Result<Vec<SignalRow>, StoreError> {
-        let (app, now) = (app.clone(), self.now());
+    async fn signal_list(
+        &self,
+        app: &App,
+        scope: Option<&Scope>,
+        limit: u32,
+    ) -> Result<Vec<SignalRow>, StoreError> {
+        let (app, scope, now) = (app.clone(), scope.cloned(), self.now());
         let list = self.read(move |conn| {
-            Box::pin(async move { operator::events::signals(conn, &app, limit, now).await })
+            let list = async move {
+                operator::events::signals(conn, (&app, scope.as_ref()), limit, now).await
+            };
+            Box::pin(list)
         });
         list.await
     }
@@ -263,10 +279,17 @@ impl OperatorStore for SqliteStore {
         self.read(|conn| Box::pin(async move { operator::check::check(conn).await })).await
     }
 
-    async fn audit_list(&self, app: &App, limit: u32) -> Result<Vec<AuditRow>, StoreError> {
-        let app = app.clone();
+    async fn audit_list(
+        &self,
+        app: &App,
+        scope: Option<&Scope>,
+        limit: u32,
+    ) -> Result<Vec<AuditRow>, StoreError> {
+        let (app, scope) = (app.clone(), scope.cloned());
         let list = self.read(move |conn| {
-            Box::pin(async move { operator::health::audit(conn, &app, limit).await })
+            let list =
+                async move { operator::health::audit(conn, (&app, scope.as_ref()), limit).await };
+            Box::pin(list)
         });
         list.await
     }

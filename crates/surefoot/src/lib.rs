@@ -57,14 +57,15 @@
 
 pub use surefoot_kernel_core::plan::{Footprint, RetryPolicy};
 pub use surefoot_kernel_core::{
-    Amount, Amounts, App, BadTraceContext, Bill, BillCost, BillEnd, BillIssue, BoxFuture,
+    Amount, Amounts, App, BadName, BadTraceContext, Bill, BillCost, BillEnd, BillIssue, BoxFuture,
     BudgetLine, CHILD_DEPTH_MAX, CHILDREN_MAX, CHILDREN_MAX_BYTES, Cancel, Child, ChildResult,
     ChildStore, ChildrenCreated, ChildrenPage, Clock, Code, Dependency, Dispatch, EffectClass,
     EffectKey, EffectState, Emission, EmitError, Event, EventId, EventStore, Fact, Failure, Fence,
-    FenceError, IdError, Ids, Invocation, JournalEntry, LoadRequest, Micros, OperatorStore, Phase,
-    PlanStore, PlannedEffect, PublishError, Published, Run, RunFilter, RunId, RunState, RunStore,
-    SaidBy, Scope, SessionId, Signal, SignalError, SignalSent, StepKey, StoreError, Stored,
-    Timestamp, Trace, TraceContext, TxStore, ValueResolver, VersionId, WakeBus, WorkflowKey,
+    FenceError, IdError, Ids, Invocation, JournalEntry, LoadRequest, Micros, NameRule,
+    OperatorStore, Phase, PlanStore, PlannedEffect, PublishError, Published, Run, RunFilter, RunId,
+    RunState, RunStore, SaidBy, Scope, SessionId, Signal, SignalError, SignalSent, StepKey,
+    StoreError, Stored, Timestamp, Trace, TraceContext, TxStore, ValueResolver, VersionId, WakeBus,
+    WorkflowKey,
 };
 pub use surefoot_language::{
     Access, Action, ActionDecl, ActionInput, ActionOutput, ActionResult, Ambiguous, AmbiguousCx,

@@ -208,16 +208,26 @@ impl<S: TxStore> OperatorStore for FaultyStore<S> {
         self.plan.through(Method::RunDetail, self.inner.run_detail(run)).await
     }
 
-    async fn effect_list(&self, app: &App, limit: u32) -> Result<Vec<EffectRow>, StoreError> {
-        self.plan.through(Method::EffectList, self.inner.effect_list(app, limit)).await
+    async fn effect_list(
+        &self,
+        app: &App,
+        scope: Option<&Scope>,
+        limit: u32,
+    ) -> Result<Vec<EffectRow>, StoreError> {
+        self.plan.through(Method::EffectList, self.inner.effect_list(app, scope, limit)).await
     }
 
     async fn event_list(&self, filter: EventFilter) -> Result<Page<EventRow>, StoreError> {
         self.plan.through(Method::EventList, self.inner.event_list(filter)).await
     }
 
-    async fn signal_list(&self, app: &App, limit: u32) -> Result<Vec<SignalRow>, StoreError> {
-        self.plan.through(Method::SignalList, self.inner.signal_list(app, limit)).await
+    async fn signal_list(
+        &self,
+        app: &App,
+        scope: Option<&Scope>,
+        limit: u32,
+    ) -> Result<Vec<SignalRow>, StoreError> {
+        self.plan.through(Method::SignalList, self.inner.signal_list(app, scope, limit)).await
     }
 
     async fn session_list(&self, app: &App) -> Result<Vec<SessionRow>, StoreError> {
@@ -232,8 +242,13 @@ impl<S: TxStore> OperatorStore for FaultyStore<S> {
         self.plan.through(Method::StoreCheck, self.inner.store_check()).await
     }
 
-    async fn audit_list(&self, app: &App, limit: u32) -> Result<Vec<AuditRow>, StoreError> {
-        self.plan.through(Method::AuditList, self.inner.audit_list(app, limit)).await
+    async fn audit_list(
+        &self,
+        app: &App,
+        scope: Option<&Scope>,
+        limit: u32,
+    ) -> Result<Vec<AuditRow>, StoreError> {
+        self.plan.through(Method::AuditList, self.inner.audit_list(app, scope, limit)).await
     }
 }
 

@@ -1,10 +1,11 @@
 //! `abandon`
 
-use surefoot_operator::Abandon;
+use surefoot_kernel_core::Rejection;
+use surefoot_operator::{Abandon, OperatorError};
 
 use super::{Context, OneRun, Printed, Seen};
 use crate::args::Verb;
-use crate::error::CliError;
+use crate::error::{CliError, Helped as _};
 
 /// Arguments of `abandon`.
 #[derive(Debug, clap::Args)]
@@ -22,7 +23,7 @@ pub(crate) struct AbandonArgs {
 
 pub(crate) async fn run(cx: &Context<'_>, args: AbandonArgs) -> Result<Printed, CliError> {
     let confirmation = args.verb.confirmation("abandon")?;
-    let operator = cx.operator().await?;
+    let operator = cx.operator_for(args.of.run).await?;
     cx.confirm(&operator, ("abandon", confirmation), args.of.run).await?;
     let abandon = Abandon {
         run: args.of.run,
@@ -30,5 +31,12 @@ pub(crate) async fn run(cx: &Context<'_>, args: AbandonArgs) -> Result<Printed, 
         accept_unknown: args.accept_unknown,
         why: args.verb.reason,
     };
-    cx.print_done(&operator.abandon(abandon).await?)
+    let done = operator.abandon(abandon).await.map_err(|error| {
+        if matches!(error, OperatorError::Refused(Rejection::EffectUnsettled { .. })) {
+            let help = "`--accept-unknown` gives it up all the same: the effect stays listed";
+            return error.with_help(help);
+        }
+        error.into()
+    })?;
+    cx.print_done(&done)
 }

@@ -1,5 +1,8 @@
 //! `audit`
 
+use serde_json::Value;
+use surefoot_operator::AuditRowView;
+
 use super::{Context, Printed};
 use crate::error::CliError;
 use crate::render::{Table, at, or_dash};
@@ -15,14 +18,17 @@ pub(crate) struct AuditArgs {
 pub(crate) async fn run(cx: &Context<'_>, args: &AuditArgs) -> Result<Printed, CliError> {
     let operator = cx.operator().await?;
     let app = cx.app(&operator).await?;
-    let view = operator.audit(&app, args.limit).await?;
+    let view = operator.audit(&app, cx.named_scope().as_ref(), args.limit).await?;
     cx.print(&view, |page| {
-        let mut table = Table::new(&["AT", "WHO", "VERB", "SCOPE", "RUN", "WHY"]);
+        let mut table =
+            Table::new(&["AT", "WHO", "VERB", "WHAT", "WORKFLOW", "SCOPE", "RUN", "WHY"]);
         for row in &view.audit {
             table.row(&[
                 at(row.at),
                 row.actor.clone(),
                 row.verb.clone(),
+                what(row),
+                or_dash(row.workflow.as_ref()),
                 row.scope.to_string(),
                 or_dash(row.run.as_ref()),
                 row.reason.clone(),
@@ -30,4 +36,31 @@ pub(crate) async fn run(cx: &Context<'_>, args: &AuditArgs) -> Result<Printed, C
         }
         table.print(page);
     })
+}
+
+/// To what, and what was said of it: the details, but for what has a column of its own.
+fn what(row: &AuditRowView) -> String {
+    let mut parts = Vec::new();
+    if let (None, Some(revision)) = (row.run, row.revision) {
+        parts.push(format!("version {revision}"));
+    }
+    if let Some(step) = &row.step {
+        parts.push(step.to_string());
+    }
+    if let Some(verdict) = &row.verdict {
+        parts.push(verdict.clone());
+    }
+    let columns = ["step", "verdict", "workflow", "output"];
+    let rest = row.details.as_object().into_iter().flatten();
+    for (name, value) in rest.filter(|(name, _)| !columns.contains(&name.as_str())) {
+        match value {
+            Value::Null | Value::Bool(false) => {}
+            Value::Bool(true) => parts.push(name.replace('_', " ")),
+            Value::String(text) => parts.push(format!("{name} {text}")),
+            Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+                parts.push(format!("{name} {value}"));
+            }
+        }
+    }
+    if parts.is_empty() { "-".to_owned() } else { parts.join(", ").chars().take(120).collect() }
 }

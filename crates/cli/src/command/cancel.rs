@@ -22,7 +22,7 @@ pub(crate) struct CancelArgs {
 
 pub(crate) async fn run(cx: &Context<'_>, args: CancelArgs) -> Result<Printed, CliError> {
     let confirmation = args.verb.confirmation("cancel")?;
-    let operator = cx.operator().await?;
+    let operator = cx.operator_for(args.of.run).await?;
     // Whoever said yes to what they were shown said it of that, and of nothing that came since.
     let shown = cx.confirm(&operator, ("cancel", confirmation), args.of.run).await?;
     let seen = args.revision.or(shown);

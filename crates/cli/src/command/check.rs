@@ -9,6 +9,7 @@ use crate::Exit;
 use crate::error::CliError;
 use crate::input::text_of;
 use crate::page::{Page, to_stderr};
+use crate::render::counted;
 
 /// Arguments of `check`.
 #[derive(Debug, clap::Args)]
@@ -34,8 +35,7 @@ pub(crate) fn run(cx: &Context<'_>, args: &CheckArgs) -> Result<Printed, CliErro
     if !cx.is_json() {
         let count = |wanted| findings.iter().filter(|it| it.severity == wanted).count();
         let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
-        let some =
-            |count: usize, of: &str| format!("{count} {of}{}", if count == 1 { "" } else { "s" });
+        let some = |count: usize, of| counted(u64::try_from(count).unwrap_or(u64::MAX), of);
         to_stderr(&format!("{file}: {}, {}\n", some(errors, "error"), some(warnings, "warning")));
     }
     Ok(printed.exiting(if findings.is_ok() { Exit::Done } else { Exit::Finding }))
@@ -51,5 +51,32 @@ pub(super) fn manifest_of(
         what: format!("manifest `{}`", path.display()),
         why: error.to_string(),
     })?;
+    if let Some(warning) = other_module(cx.built_in.manifest.as_ref(), &manifest) {
+        to_stderr(&format!("warning: `{}`: {warning}\n", path.display()));
+    }
     Ok(Some(manifest))
+}
+
+/// A worker with this program's module could never run what is checked against another one.
+fn other_module(built_in: Option<&Manifest>, given: &Manifest) -> Option<String> {
+    let own = built_in.filter(|own| own.id != given.id)?;
+    let (own, given) = (&own.id, &given.id);
+    Some(format!("it is the manifest of module `{given}`, and this program has module `{own}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manifest_of_another_module_is_warned_of() {
+        let of =
+            |id: &str| Manifest::from_json(&format!(r#"{{"id": "{id}", "version": 1}}"#)).unwrap();
+        let (own, other) = (of("inventory"), of("warehouse"));
+        assert_eq!(
+            other_module(Some(&own), &other).unwrap(),
+            "it is the manifest of module `warehouse`, and this program has module `inventory`"
+        );
+        assert!(other_module(Some(&own), &own).is_none() && other_module(None, &other).is_none());
+    }
 }

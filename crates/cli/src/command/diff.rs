@@ -1,14 +1,14 @@
 //! `diff`
 
 use surefoot_kernel_core::plan::{ActionUse, Change};
-use surefoot_kernel_core::{VersionId, WorkflowKey};
+use surefoot_kernel_core::{Amount, VersionId, WorkflowKey};
 use surefoot_operator::{DiffView, WhichVersion};
 
 use super::{Context, Printed};
 use crate::Exit;
 use crate::error::CliError;
 use crate::page::Page;
-use crate::render::Table;
+use crate::render::{Table, counted};
 
 /// Arguments of `diff`.
 #[derive(Debug, clap::Args)]
@@ -26,7 +26,7 @@ pub(crate) async fn run(cx: &Context<'_>, args: &DiffArgs) -> Result<Printed, Cl
     let operator = cx.operator().await?;
     let mut which = Vec::with_capacity(2);
     for text in [&args.before, &args.after] {
-        which.push(match text.split_once('@') {
+        which.push(match text.rsplit_once('@') {
             Some((workflow, revision)) => WhichVersion::Revision {
                 app: cx.app(&operator).await?,
                 scope: cx.scope()?,
@@ -55,7 +55,7 @@ fn usage(text: &str) -> CliError {
 
 fn print(page: &mut Page, view: &DiffView) {
     let diff = &view.diff;
-    if diff.is_empty() {
+    if view.is_empty() {
         page.line("the two do the same");
         return;
     }
@@ -77,6 +77,11 @@ fn print(page: &mut Page, view: &DiffView) {
         let (before, after) = (used(action.before.as_ref()), used(action.after.as_ref()));
         page.line(format!("action {}: {before} -> {after}", action.action));
     }
+    let cap = |cap: Option<Amount>| cap.map_or_else(|| "no cap".to_owned(), |cap| cap.to_string());
+    for change in &view.budget {
+        let (before, after) = (cap(change.before), cap(change.after));
+        page.line(format!("budget {}: {before} -> {after}", change.dimension));
+    }
     for other in &diff.other {
         page.line(format!("{}: {}", other.what, word(other.change)));
     }
@@ -88,7 +93,9 @@ fn used(of: Option<&ActionUse>) -> String {
         .settle_after
         .map_or_else(String::new, |span| format!(", settles after {} s", span.get() / 1_000_000));
     let hash = of.hash.as_ref().and_then(|hash| hash.get(..8)).unwrap_or("-");
-    format!("{} ({} steps, {} attempts{settle}, schema {hash})", of.class, of.steps, of.attempts)
+    let (steps, attempts) = (of.steps as u64, u64::from(of.attempts));
+    let (steps, attempts) = (counted(steps, "step"), counted(attempts, "attempt"));
+    format!("{} ({steps}, {attempts}{settle}, schema {hash})", of.class)
 }
 
 const fn word(change: Change) -> &'static str {

@@ -10,6 +10,7 @@ use crate::page::Tone;
 pub(crate) struct DoctorArgs {}
 
 pub(crate) async fn run(cx: &Context<'_>, _: &DoctorArgs) -> Result<Printed, CliError> {
+    cx.refuse_scope("the store is looked at as a whole")?;
     let operator = cx.operator().await?;
     let view = operator.doctor(cx.wall()).await?;
     let printed = cx.print(&view, |page| {

@@ -64,7 +64,7 @@ pub(crate) async fn run(cx: &Context<'_>, args: DryRunArgs) -> Result<Printed, C
     let view = view?;
     // A bill with gaps, or none, is a finding.
     let is_whole = view.bill.as_ref().is_some_and(|bill| bill.code.is_none());
-    let printed = cx.print(&view, |page| render::bill(page, &view))?;
+    let printed = cx.print(&view, |page| render::bill(page, &view, |command| cx.typed(command)))?;
     Ok(if is_whole { printed } else { printed.exiting(Exit::Finding) })
 }
 

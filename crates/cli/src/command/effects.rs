@@ -1,6 +1,7 @@
 //! `effects`
 
-use surefoot_kernel_core::Micros;
+use surefoot_kernel_core::{EffectState, Micros};
+use surefoot_operator::EffectView;
 
 use super::{Context, Printed};
 use crate::error::CliError;
@@ -20,7 +21,8 @@ pub(crate) struct EffectsArgs {
 pub(crate) async fn run(cx: &Context<'_>, args: &EffectsArgs) -> Result<Printed, CliError> {
     let operator = cx.operator().await?;
     let app = cx.app(&operator).await?;
-    let view = operator.effects(&app, args.older_than, args.limit).await?;
+    let view =
+        operator.effects(&app, cx.named_scope().as_ref(), args.older_than, args.limit).await?;
     cx.print(&view, |page| {
         let mut table =
             Table::new(&["RUN", "STEP", "ACTION", "EFFECT", "AGE", "RUN STATE", "WORKFLOW"]);
@@ -36,8 +38,14 @@ pub(crate) async fn run(cx: &Context<'_>, args: &EffectsArgs) -> Result<Printed,
             ]);
         }
         table.print(page);
+        let is_given_up = |row: &&EffectView| row.state == EffectState::AbandonedUnknown;
+        if view.effects.iter().any(|row| is_given_up(&row)) {
+            page.line(
+                "those that were given up stay listed: their runs are the only trace of them",
+            );
+        }
         if !view.effects.is_empty() {
-            page.line("`surefoot explain RUN` says what is safe to do");
+            page.line(format!("`{}` says what is safe to do", cx.typed("explain RUN")));
         }
     })
 }

@@ -1,13 +1,17 @@
 //! `emit`
 
+use std::str::FromStr as _;
+
 use serde_json::Value;
-use surefoot_kernel_core::{Event, TraceContext};
+use surefoot_kernel_core::{Event, TraceContext, WorkflowKey};
 use surefoot_operator::{EmitEvent, OperatorError};
 use surefoot_worker::SystemIds;
 
 use super::{Context, Printed};
 use crate::error::CliError;
 use crate::input::json_of;
+use crate::page::Tone;
+use crate::render::counted;
 
 /// Arguments of `emit`.
 #[derive(Debug, clap::Args)]
@@ -25,8 +29,8 @@ pub(crate) struct EmitArgs {
     #[arg(long)]
     key: Option<String>,
     /// Only for this workflow.
-    #[arg(long)]
-    workflow: Option<String>,
+    #[arg(long, value_parser = WorkflowKey::from_str)]
+    workflow: Option<WorkflowKey>,
     /// Where it belongs in a trace: the value of a W3C header `traceparent`.
     #[arg(long, value_name = "HEADER")]
     traceparent: Option<String>,
@@ -53,10 +57,20 @@ pub(crate) async fn run(cx: &Context<'_>, args: EmitArgs) -> Result<Printed, Cli
         };
         page.line(format!("event {}{known}", view.event));
         for run in &view.runs {
-            page.line(format!("run   {run}"));
+            let gone = if view.gone.contains(run) { " (pruned since)" } else { "" };
+            page.line(format!("run   {run}{gone}"));
         }
-        if view.matched == 0 {
-            page.line("no workflow listens to it");
+        if !view.gone.is_empty() {
+            page.line(
+                "what was done is not done again: to have it done anew, emit it under another key",
+            );
+        }
+        if view.runs.is_empty() && view.matched > 0 {
+            let runs = counted(u64::from(view.matched), "run");
+            page.line(format!("{runs} to be created by a worker"));
+        }
+        if let Some(why) = &view.why_nothing {
+            page.toned(Tone::Bad, format!("it starts nothing: {why}"));
         }
     })
 }
@@ -71,7 +85,7 @@ fn event_of(args: EmitArgs) -> Result<Event, CliError> {
         event = event.dedupe_key(key);
     }
     if let Some(workflow) = args.workflow {
-        event = event.target(workflow);
+        event = event.target(workflow.as_str());
     }
     if let Some(traceparent) = args.traceparent {
         let trace = TraceContext::new(traceparent).and_then(|trace| match args.tracestate {

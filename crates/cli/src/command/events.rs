@@ -40,7 +40,7 @@ pub(crate) async fn run(cx: &Context<'_>, args: EventsArgs) -> Result<Printed, C
                 row.kind.clone(),
                 or_dash(row.key.as_ref()),
                 row.scope.to_string(),
-                row.status.to_owned(),
+                format!("{}{}", row.status, if row.expired { " (emptied)" } else { "" }),
                 row.runs.len().to_string(),
                 at(row.recorded_at),
                 or_dash(row.error.as_ref()),

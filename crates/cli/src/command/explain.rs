@@ -12,12 +12,11 @@ pub(crate) struct ExplainArgs {
 }
 
 pub(crate) async fn run(cx: &Context<'_>, args: &ExplainArgs) -> Result<Printed, CliError> {
-    let mut view = cx.operator().await?.explain(args.of.run).await?;
+    let mut view = cx.operator_for(args.of.run).await?.explain(args.of.run).await?;
     // The commands work as they stand: on the store that was named here.
-    if let Some(store) = cx.named_store() {
-        for action in &mut view.legal_actions {
-            action.command =
-                action.command.replacen("surefoot", &format!("surefoot --store {store}"), 1);
+    for action in &mut view.legal_actions {
+        if let Some(command) = action.command.strip_prefix("surefoot ") {
+            action.command = cx.typed(command);
         }
     }
     cx.print(&view, |page| render::explanation(page, &view))

@@ -14,6 +14,9 @@ use crate::render::{Table, age};
 pub(crate) struct HealthArgs {}
 
 pub(crate) async fn run(cx: &Context<'_>, _: &HealthArgs) -> Result<Printed, CliError> {
+    cx.refuse_scope(
+        "health is told of an application as a whole; `runs` and `effects` take a scope",
+    )?;
     let operator = cx.operator().await?;
     let view = operator.health(cx.named_app(), Some(cx.wall())).await?;
     let printed = cx.print(&view, |page| {
@@ -25,6 +28,11 @@ pub(crate) async fn run(cx: &Context<'_>, _: &HealthArgs) -> Result<Printed, Cli
                 page.blank();
             }
             one(page, app);
+        }
+        let waits = |app: &AppHealthView| app.runs.get("needs_attention").is_some_and(|it| *it > 0);
+        if view.apps.iter().any(waits) {
+            let list = cx.typed("runs --state needs_attention");
+            page.line(format!("`{list}` lists the runs that wait for a person"));
         }
     })?;
     Ok(printed.exiting(if view.ok { Exit::Done } else { Exit::Finding }))
@@ -44,7 +52,15 @@ fn one(page: &mut Page, app: &AppHealthView) {
     page.line(format!("start lag {}", age(app.start_lag_ms)));
     let oldest =
         app.oldest_unsettled_ms.map_or_else(String::new, |ms| format!(", oldest {}", age(ms)));
-    page.line(format!("effects   {} unexplained{oldest}", app.unsettled_effects));
+    let mut effects = format!("effects   {} unexplained{oldest}", app.unsettled_effects);
+    for (count, what) in
+        [(app.outputs_missing, "without an output"), (app.effects_given_up, "given up")]
+    {
+        if count > 0 {
+            effects += &format!(", {count} {what}");
+        }
+    }
+    page.line(effects);
     page.line(format!(
         "events    {} pending, {} dead-lettered, {} unmatched",
         app.events.pending, app.events.dead_lettered, app.events.unmatched

@@ -44,7 +44,7 @@ use surefoot_store_sqlite::SqliteStore;
 use surefoot_worker::{DryRunWorker, SystemClock};
 
 use crate::Exit;
-use crate::args::{Arguments, DEFAULT_STORE, Global, Verb};
+use crate::args::{Arguments, DEFAULT_STORE, Global, SCOPE_VARIABLE, Verb};
 use crate::confirm::Confirmation;
 use crate::error::CliError;
 use crate::page::{Page, wants_colour};
@@ -234,6 +234,14 @@ impl Context<'_> {
         self.operator_on(Need::Existing).await
     }
 
+    /// The same for one run, which must be of the app and the scope that were named, if any were.
+    pub(crate) async fn operator_for(&self, run: RunId) -> Result<Operator, CliError> {
+        let operator = self.operator().await?;
+        let (app, scope) = (self.named_app(), self.named_scope());
+        operator.check_place(run, app.as_ref(), scope.as_ref()).await?;
+        Ok(operator)
+    }
+
     /// The use cases on a store that is created if it is not there, and the app that is meant.
     pub(crate) async fn operator_creating(&self) -> Result<(Operator, App), CliError> {
         // A new store holds no app: without a name there is nothing to create it for.
@@ -274,7 +282,7 @@ impl Context<'_> {
     }
 
     pub(crate) fn named_app(&self) -> Option<App> {
-        self.global.app.as_deref().map(App::from)
+        self.global.app.clone()
     }
 
     /// The app that is meant; it must be there.
@@ -283,7 +291,25 @@ impl Context<'_> {
     }
 
     pub(crate) fn named_scope(&self) -> Option<Scope> {
-        self.global.scope.as_deref().map(Scope::from)
+        self.global.scope.clone()
+    }
+
+    /// Refuses a scope that was typed where it means nothing; one of the environment is meant for other commands.
+    pub(crate) fn refuse_scope(&self, instead: &str) -> Result<(), CliError> {
+        let of_environment = std::env::var(SCOPE_VARIABLE).ok();
+        match &self.global.scope {
+            Some(scope) if of_environment.as_deref() != Some(scope.as_str()) => {
+                Err(CliError::Usage(format!("`--scope` means nothing here: {instead}")))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// A command as it is typed to act on the same store.
+    pub(crate) fn typed(&self, command: &str) -> String {
+        let store = self.named_store();
+        let store = store.map_or_else(String::new, |store| format!("--store {store} "));
+        format!("surefoot {store}{command}")
     }
 
     /// The scope that is meant.

@@ -7,11 +7,13 @@ use super::{Context, Printed};
 use crate::args::Verb;
 use crate::error::CliError;
 use crate::page::to_stderr;
+use crate::render::counted;
 
 /// Arguments of `prune`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct PruneArgs {
-    /// Only what ended, was used or was written so long ago, like `90d`.
+    /// Only what ended, was used or was written so long ago, like `90d`; `0s` is all of it up to now. Without `--scope`,
+    /// in the whole application.
     #[arg(long, value_name = "SPAN")]
     older_than: Micros,
     /// Runs in these states, separated by commas: `succeeded`, `failed`, `canceled`. Whole trees only, and none with
@@ -39,6 +41,8 @@ pub(crate) async fn run(cx: &Context<'_>, args: PruneArgs) -> Result<Printed, Cl
     let operator = cx.operator().await?;
     let app = cx.app(&operator).await?;
     let place = cx.named_scope().map_or_else(|| app.to_string(), |scope| format!("{app}/{scope}"));
+    let place =
+        format!("{place}{}", if cx.named_scope().is_some() { "" } else { ", all scopes of it," });
     confirmation.obtain("prune", &format!("old rows of {place} are deleted for good"))?;
     let policy = PrunePolicy {
         app,
@@ -56,8 +60,7 @@ pub(crate) async fn run(cx: &Context<'_>, args: PruneArgs) -> Result<Printed, Cl
 }
 
 fn words(view: &PrunedView) -> String {
-    format!(
-        "{} runs, {} signals, {} payloads, {} audit rows",
-        view.runs, view.signals, view.events, view.audit
-    )
+    let (runs, signals) = (counted(view.runs, "run"), counted(view.signals, "signal"));
+    let (payloads, audit) = (counted(view.events, "payload"), counted(view.audit, "audit row"));
+    format!("{runs}, {signals}, {payloads}, {audit}")
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::str::FromStr as _;
 
 use serde_json::Value;
-use surefoot_kernel_core::{Amounts, PublishError, WorkflowKey};
+use surefoot_kernel_core::{Amounts, BadName, PublishError, WorkflowKey};
 use surefoot_language::{Bindings, compile};
 use surefoot_operator::{OperatorError, PublishSource};
 use surefoot_worker::SystemIds;
@@ -21,8 +22,8 @@ pub(crate) struct PublishArgs {
     /// The workflow; `-` is standard input.
     file: PathBuf,
     /// The workflow's key; by default, the file's name without its ending.
-    #[arg(long, value_name = "KEY")]
-    workflow: Option<String>,
+    #[arg(long, value_name = "KEY", value_parser = WorkflowKey::from_str)]
+    workflow: Option<WorkflowKey>,
     /// What the application's module offers, as its `manifest().to_json()` writes it.
     #[arg(long, value_name = "FILE")]
     manifest: Option<PathBuf>,
@@ -89,10 +90,13 @@ fn refused(cx: &Context<'_>, rendered: &str, json: &Value) -> Result<Printed, Cl
 }
 
 fn key_of(args: &PublishArgs) -> Result<WorkflowKey, CliError> {
-    let of_file = || args.file.file_stem().and_then(|stem| stem.to_str()).filter(|it| *it != "-");
-    let key = args.workflow.as_deref().or_else(of_file);
+    if let Some(key) = &args.workflow {
+        return Ok(key.clone());
+    }
+    let of_file = args.file.file_stem().and_then(|stem| stem.to_str()).filter(|it| *it != "-");
     let missing = || CliError::Usage("the workflow needs a key: add `--workflow`".to_owned());
-    key.map(WorkflowKey::from).ok_or_else(missing)
+    let odd = |bad: BadName| CliError::Usage(format!("{bad}: name it with `--workflow`"));
+    of_file.ok_or_else(missing)?.parse().map_err(odd)
 }
 
 fn budget_of(caps: &[String]) -> Result<Amounts, CliError> {

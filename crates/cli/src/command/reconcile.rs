@@ -19,7 +19,7 @@ pub(crate) struct ReconcileArgs {
 
 pub(crate) async fn run(cx: &Context<'_>, args: ReconcileArgs) -> Result<Printed, CliError> {
     let confirmation = args.verb.confirmation("reconcile")?;
-    let operator = cx.operator().await?;
+    let operator = cx.operator_for(args.of.run).await?;
     cx.confirm(&operator, ("reconcile", confirmation), args.of.run).await?;
     let reconcile = Reconcile {
         run: args.of.run,

@@ -5,6 +5,7 @@ use surefoot_kernel_core::EventId;
 use super::{Context, Printed};
 use crate::args::Verb;
 use crate::error::CliError;
+use crate::render::counted;
 
 /// Arguments of `redrive`.
 #[derive(Debug, clap::Args)]
@@ -22,7 +23,8 @@ pub(crate) async fn run(cx: &Context<'_>, args: RedriveArgs) -> Result<Printed, 
     confirmation.obtain("redrive", &format!("event {} gets its runs after all", args.event))?;
     let view = operator.redrive(args.event, &args.verb.reason).await?;
     cx.print(&view, |page| {
-        page.line(format!("event {}: {} runs to be created", view.event, view.deliveries));
+        let runs = counted(u64::from(view.deliveries), "run");
+        page.line(format!("event {}: {runs} to be created", view.event));
         for workflow in &view.dropped {
             page.line(format!("workflow {workflow} is gone: its delivery was dropped"));
         }

@@ -48,7 +48,7 @@ pub(crate) async fn run(cx: &Context<'_>, args: ResolveArgs) -> Result<Printed, 
         (None, Some(message)) => Verdict::Failed { code: args.code.map(Code::from), message },
         (None, None) => Verdict::NotPerformed,
     };
-    let operator = cx.operator().await?;
+    let operator = cx.operator_for(args.of.run).await?;
     cx.confirm(&operator, ("resolve", confirmation), args.of.run).await?;
     let resolve = Resolve {
         run: args.of.run,

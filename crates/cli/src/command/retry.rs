@@ -15,15 +15,10 @@ use crate::render::{Table, or_dash};
 #[derive(Debug, clap::Args)]
 pub(crate) struct RetryArgs {
     /// The run's id; or `--failed` for all failed runs.
-    #[arg(value_name = "RUN", required_unless_present = "failed", conflicts_with = "failed")]
+    #[arg(value_name = "RUN", conflicts_with = "failed")]
     run: Option<RunId>,
     /// The revision that you looked at; `explain` prints it with each command.
-    #[arg(
-        long = "revision",
-        value_name = "N",
-        required_unless_present = "failed",
-        conflicts_with = "failed"
-    )]
+    #[arg(long = "revision", value_name = "N", conflicts_with = "failed")]
     seen: Option<u64>,
     /// All failed runs that fit, one page of them, with a verdict each.
     #[arg(long)]
@@ -45,10 +40,14 @@ pub(crate) struct RetryArgs {
 
 pub(crate) async fn run(cx: &Context<'_>, args: RetryArgs) -> Result<Printed, CliError> {
     let confirmation = args.verb.confirmation("retry")?;
-    let (Some(run), Some(seen)) = (args.run, args.seen) else {
+    if args.failed {
         return all(cx, confirmation, args).await;
+    }
+    let (Some(run), Some(seen)) = (args.run, args.seen) else {
+        let usage = "`retry` needs a RUN with the `--revision` that you looked at, or `--failed` for all that failed";
+        return Err(CliError::Usage(usage.to_owned()));
     };
-    let operator = cx.operator().await?;
+    let operator = cx.operator_for(run).await?;
     cx.confirm(&operator, ("retry", confirmation), run).await?;
     let retry = Retry { run, seen, why: args.verb.reason };
     cx.print_done(&operator.retry(retry).await?)
@@ -63,7 +62,8 @@ async fn all(
     let operator = cx.operator().await?;
     let app = cx.app(&operator).await?;
     let limit = args.part.limit;
-    confirmation.obtain("retry", &format!("at most {limit} failed runs of {app} are retried"))?;
+    let place = cx.named_scope().map_or_else(|| app.to_string(), |scope| format!("{app}/{scope}"));
+    confirmation.obtain("retry", &format!("at most {limit} failed runs of {place} are retried"))?;
     let code = args.code.map(Code::from);
     let filter = RunFilter {
         app: Some(app),

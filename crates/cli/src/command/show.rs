@@ -12,6 +12,6 @@ pub(crate) struct ShowArgs {
 }
 
 pub(crate) async fn run(cx: &Context<'_>, args: &ShowArgs) -> Result<Printed, CliError> {
-    let view = cx.operator().await?.show(args.of.run).await?;
+    let view = cx.operator_for(args.of.run).await?.show(args.of.run).await?;
     cx.print(&view, |page| render::show(page, &view))
 }

@@ -15,7 +15,7 @@ pub(crate) struct SignalsArgs {
 pub(crate) async fn run(cx: &Context<'_>, args: &SignalsArgs) -> Result<Printed, CliError> {
     let operator = cx.operator().await?;
     let app = cx.app(&operator).await?;
-    let view = operator.signals(&app, args.limit).await?;
+    let view = operator.signals(&app, cx.named_scope().as_ref(), args.limit).await?;
     cx.print(&view, |page| {
         let mut table = Table::new(&["KIND", "KEY", "SCOPE", "AGE", "DATA"]);
         for row in &view.signals {

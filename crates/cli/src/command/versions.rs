@@ -1,6 +1,6 @@
 //! `versions`
 
-use surefoot_kernel_core::WorkflowKey;
+use surefoot_kernel_core::{Amounts, WorkflowKey};
 
 use super::{Context, Printed};
 use crate::error::CliError;
@@ -20,7 +20,8 @@ pub(crate) async fn run(cx: &Context<'_>, args: VersionsArgs) -> Result<Printed,
     let app = cx.app(&operator).await?;
     let view = operator.versions(&app, &scope, &WorkflowKey::from(args.workflow)).await?;
     cx.print(&view, |page| {
-        let mut table = Table::new(&["VERSION", "LIVE", "CREATED", "AUTHOR", "MODULE", "ID"]);
+        let mut table =
+            Table::new(&["VERSION", "LIVE", "CREATED", "AUTHOR", "MODULE", "BUDGET", "ID"]);
         for row in &view.versions {
             table.row(&[
                 row.revision.to_string(),
@@ -28,9 +29,17 @@ pub(crate) async fn run(cx: &Context<'_>, args: VersionsArgs) -> Result<Printed,
                 at(row.created_at),
                 row.author.clone(),
                 row.module.clone(),
+                caps(&row.budget),
                 row.id.to_string(),
             ]);
         }
         table.print(page);
     })
+}
+
+/// As `publish --budget` takes them.
+fn caps(budget: &Amounts) -> String {
+    let caps = budget.iter().map(|(dimension, cap)| format!("{dimension}={cap}"));
+    let caps = caps.collect::<Vec<_>>().join(", ");
+    if caps.is_empty() { "-".to_owned() } else { caps }
 }

@@ -6,7 +6,7 @@ use surefoot_operator::{RunView, WatchedStep};
 use super::{Context, OneRun, Printed};
 use crate::Exit;
 use crate::error::CliError;
-use crate::page::{clean, to_stdout};
+use crate::page::{clean, to_stderr, to_stdout};
 use crate::render::at;
 
 /// Arguments of `watch`.
@@ -22,8 +22,8 @@ pub(crate) struct WatchArgs {
 /// Follows a run until it has ended, or needs a person. With `--json`, a line for each step, and the run as the last
 /// one.
 pub(crate) async fn run(cx: &Context<'_>, args: &WatchArgs) -> Result<Printed, CliError> {
-    let operator = cx.operator().await?;
-    let mut after = 0;
+    let operator = cx.operator_for(args.of.run).await?;
+    let (mut after, mut told) = (0, None);
     loop {
         let view = operator.watch(args.of.run, after).await?;
         for step in &view.steps {
@@ -32,6 +32,11 @@ pub(crate) async fn run(cx: &Context<'_>, args: &WatchArgs) -> Result<Printed, C
         after = view.next;
         if is_over(view.run.state) {
             return end(cx, &view.run);
+        }
+        // A run that stands still is no reason to show nothing.
+        if told.replace(view.run.state) != Some(view.run.state) && !cx.is_json() {
+            let headline = operator.explain(args.of.run).await?.headline;
+            to_stderr(&(clean(&format!("{}: {headline}", view.run.state)) + "\n"));
         }
         tokio::time::sleep(args.every.into()).await;
     }

@@ -53,6 +53,16 @@ impl Folder {
         self.0.join(REQUESTS_FILE)
     }
 
+    /// What the module of the show offers, for `check` and `publish`.
+    pub(super) fn manifest(&self) -> PathBuf {
+        self.0.join("manifest.json")
+    }
+
+    /// The source of a workflow of the show.
+    pub(super) fn source(&self, workflow: &str) -> PathBuf {
+        self.0.join(format!("{workflow}.yaml"))
+    }
+
     pub(super) fn log_of(&self, process: &str) -> PathBuf {
         self.0.join(format!("{process}.log"))
     }

@@ -138,7 +138,10 @@ impl Report {
                 self.recovery_ms
             );
         }
-        text + &format!("all of it is in {}\n", self.folder.display())
+        text + &format!(
+            "all of it is in {}: the store, the workflows with the manifest to check them against, and the logs\n",
+            self.folder.display()
+        )
     }
 
     fn attention(&self) -> String {

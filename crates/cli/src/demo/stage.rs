@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -76,7 +77,9 @@ impl Stage {
         for action in manifest.actions.iter_mut().filter(|action| action.settle_after.is_some()) {
             action.settle_after = Some(Micros::from(SETTLE_AFTER));
         }
+        write(&self.folder.manifest(), &manifest.to_json())?;
         for (key, source) in [surefoot_inventory::REORDER, surefoot_inventory::QUOTE] {
+            write(&self.folder.source(key), source)?;
             // Seen in every run, and never in the way.
             let publication = Publication::new(key, source).budget("payments", 3);
             let published = self.scope().publish(&manifest, publication).await;
@@ -192,4 +195,9 @@ fn quote(task: &Task) -> Result<String, DeskError> {
         return Err(DeskError("nobody picked up the telephone".to_owned()));
     }
     Ok(json!({ "cents": task.pieces * 199 }).to_string())
+}
+
+/// For people who go on with the show by themselves.
+fn write(path: &Path, text: &str) -> Result<(), DemoError> {
+    std::fs::write(path, text).during(&format!("{} cannot be written", path.display()))
 }

@@ -6,7 +6,8 @@ use surefoot_operator::BillView;
 use super::{Table, or_dash};
 use crate::page::{Page, Tone};
 
-pub(crate) fn bill(page: &mut Page, view: &BillView) {
+/// `typed` says how a command is typed to act on the same store.
+pub(crate) fn bill(page: &mut Page, view: &BillView, typed: impl Fn(&str) -> String) {
     let run = &view.run;
     page.line(format!("dry run   {}", run.id));
     let place = format!("{}/{}", run.app, run.scope);
@@ -18,7 +19,7 @@ pub(crate) fn bill(page: &mut Page, view: &BillView) {
     let Some(bill) = &view.bill else {
         if !run.state.is_terminal() {
             page.line("No dry-run worker of the application has taken it up yet: start one, then");
-            page.line(format!("    surefoot show {}", run.id));
+            page.line(format!("    {}", typed(&format!("show {}", run.id))));
         }
         return;
     };

@@ -8,4 +8,4 @@ mod table;
 pub(crate) use bill::bill;
 pub(crate) use explanation::explanation;
 pub(crate) use show::{runs, show};
-pub(crate) use table::{Table, age, at, or_dash};
+pub(crate) use table::{Table, age, at, counted, or_dash};

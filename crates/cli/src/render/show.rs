@@ -1,6 +1,7 @@
 //! One run in detail.
 
 use serde_json::Value;
+use surefoot_kernel_core::Mode;
 use surefoot_operator::{RunView, ShowView};
 
 use super::explanation::budget;
@@ -14,6 +15,9 @@ pub(crate) fn show(page: &mut Page, view: &ShowView) {
         "state     {} (revision {}, attempt {})",
         run.state, run.revision, run.attempt
     ));
+    if run.mode == Mode::DryRun {
+        page.line("mode      dry run: nothing is done");
+    }
     page.line(format!(
         "workflow  {} version {} in {}/{}",
         run.workflow, run.version, run.app, run.scope
@@ -81,6 +85,14 @@ fn steps(page: &mut Page, view: &ShowView) {
     }
 }
 
+/// A dry run among the others must not look like one of them.
+fn workflow(run: &RunView) -> String {
+    match run.mode {
+        Mode::Execute => run.workflow.to_string(),
+        Mode::DryRun => format!("{} (dry run)", run.workflow),
+    }
+}
+
 /// Runs as a table.
 pub(crate) fn runs(page: &mut Page, runs: &[RunView]) {
     let mut table =
@@ -88,7 +100,7 @@ pub(crate) fn runs(page: &mut Page, runs: &[RunView]) {
     for run in runs {
         table.row(&[
             run.id.to_string(),
-            run.workflow.to_string(),
+            workflow(run),
             run.version.to_string(),
             run.scope.to_string(),
             run.state.to_string(),

@@ -39,6 +39,11 @@ pub(crate) fn or_dash(text: Option<impl ToString>) -> String {
     text.map_or_else(|| "-".to_owned(), |text| text.to_string())
 }
 
+/// `1 run`, `2 runs`.
+pub(crate) fn counted(count: u64, one: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+}
+
 /// An age in its largest unit and the next one.
 pub(crate) fn age(ms: i64) -> String {
     let seconds = ms / 1_000;

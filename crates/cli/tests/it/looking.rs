@@ -28,9 +28,9 @@ fn workflows_and_versions() {
         "versions reorder --scope berlin",
         0,
         expect![[r#"
-        VERSION  LIVE  CREATED               AUTHOR  MODULE     ID
-        1        yes   0000-00-00T00:00:00Z  ann     inventory  ver_00000000000000000000000000000000
-    "#]],
+            VERSION  LIVE  CREATED               AUTHOR  MODULE     BUDGET  ID
+            1        yes   0000-00-00T00:00:00Z  ann     inventory  -       ver_00000000000000000000000000000000
+        "#]],
     );
     prints(
         &shell,
@@ -66,20 +66,21 @@ fn workflows_and_versions() {
         "versions reorder --scope berlin --json",
         0,
         expect![[r#"
-        {
-          "versions": [
             {
-              "id": "ver_00000000000000000000000000000000",
-              "revision": 1,
-              "active": true,
-              "created_at": "0000-00-00T00:00:00.000000Z",
-              "author": "ann",
-              "plan_hash": "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-              "module": "inventory"
+              "versions": [
+                {
+                  "id": "ver_00000000000000000000000000000000",
+                  "revision": 1,
+                  "active": true,
+                  "created_at": "0000-00-00T00:00:00.000000Z",
+                  "author": "ann",
+                  "plan_hash": "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+                  "module": "inventory",
+                  "budget": {}
+                }
+              ]
             }
-          ]
-        }
-    "#]],
+        "#]],
     );
 }
 
@@ -296,7 +297,7 @@ fn explain() {
     );
     let json = shell.json(&format!("explain {run}"));
     let names: Vec<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();
-    expect!["effects headline legal_actions read_at revision run state steps why_not_moving would_repeat"].assert_eq(&names.join(" "));
+    expect!["effects headline legal_actions mode read_at revision run state steps why_not_moving would_repeat"].assert_eq(&names.join(" "));
 }
 
 #[test]
@@ -308,29 +309,28 @@ fn explain_a_failure() {
         &format!("explain {run}"),
         0,
         expect![[r#"
-        Failed at step `steps.0` (`mail`) with NO_ADDRESS: the supplier has no address
-        run run_00000000000000000000000000000000, failed, revision 3, read 0000-00-00T00:00:00.000000Z
+            Failed at step `steps.0` (`mail`) with NO_ADDRESS: the supplier has no address
+            run run_00000000000000000000000000000000, failed, revision 3, read 0000-00-00T00:00:00.000000Z
 
-        Why it stands here
-        - it has ended: nothing moves it any more
+            Why it stands here
+            - it has ended: nothing moves it any more
 
-        Steps
-        STEP     ACTION  CLASS       STATE        EFFECT
-        steps.0  mail    idempotent  failed       -       NO_ADDRESS: the supplier has no address
-        steps.1  pay     ambiguous   not_reached  -       the run failed at `steps.0`
+            Steps
+            STEP     ACTION  CLASS       STATE        EFFECT
+            steps.0  mail    idempotent  failed       -       NO_ADDRESS: the supplier has no address
+            steps.1  pay     ambiguous   not_reached  -       the run failed at `steps.0`
 
-        May have happened
-        - steps.0 (`mail`, idempotent): a worker came to it before it failed; a retry repeats it under the same key
-            effect key ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff
+            May have happened
+            - steps.0 (`mail`, idempotent): a worker came to it before it failed; a retry repeats it under the same key
+                effect key ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff
 
-        Did not start
-        - steps.1 (`pay`, ambiguous): the run failed at `steps.0`
-            effect key ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff
+            Did not start
+            - steps.1 (`pay`, ambiguous): the run failed at `steps.0`
 
-        What you may do
-        retry: the cause is mended: recorded outcomes and effect keys stay, the count of failures begins anew
-            surefoot retry run_00000000000000000000000000000000 --revision 3 --reason '<why>'
-    "#]],
+            What you may do
+            retry: the cause is mended: recorded outcomes and effect keys stay, the count of failures begins anew
+                surefoot retry run_00000000000000000000000000000000 --revision 3 --reason '<why>'
+        "#]],
     );
 }
 
@@ -372,9 +372,9 @@ fn events_and_signals() {
         "emit inventory.unheard --scope berlin",
         0,
         expect![[r#"
-        event evt_00000000000000000000000000000000
-        no workflow listens to it
-    "#]],
+            event evt_00000000000000000000000000000000
+            it starts nothing: no workflow in scope `berlin` listens to events of type `inventory.unheard`, but to inventory.stockLow. The event is recorded and starts nothing later: once that is mended, emit it again
+        "#]],
     );
     prints(
         &shell,

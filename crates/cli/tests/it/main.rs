@@ -8,6 +8,7 @@ mod authoring;
 mod demo;
 mod dry_running;
 mod looking;
+mod places;
 mod refusals;
 mod retaining;
 mod shell;

@@ -182,7 +182,7 @@ impl Shell {
     /// The verbs of the audit, newest first, as `verb by actor: reason`.
     pub(crate) fn audit(&self) -> Vec<String> {
         self.work(async |store| {
-            let rows = store.audit_list(&App::from("shop"), 100).await.unwrap();
+            let rows = store.audit_list(&App::from("shop"), None, 100).await.unwrap();
             rows.iter()
                 .map(|row| format!("{} by {}: {}", row.verb, row.actor, row.reason))
                 .collect()

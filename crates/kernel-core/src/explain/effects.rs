@@ -33,7 +33,7 @@ pub struct EffectNote {
     pub action: String,
     /// What the action promises.
     pub class: EffectClass,
-    /// The same for every attempt; absent where it stands for several.
+    /// The same for every attempt; absent where it stands for several, and where no worker has come to the step.
     pub effect_key: Option<EffectKey>,
     /// How many iterations it stands for.
     #[serde(skip_serializing_if = "is_one")]

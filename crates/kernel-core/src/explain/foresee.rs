@@ -26,12 +26,29 @@ pub(super) enum Foreseen {
 /// Claims a copy of the run as soon as a claim fits and has `decide` advance it. `None` where no worker can take
 /// the run, or it cannot be read.
 pub(super) fn foresee(known: &Known<'_>) -> Option<Foreseen> {
-    let (run, plan) = (known.input.run, known.input.plan?);
-    let mut held = Held { run: run.clone(), cursor: known.cursor.clone()? };
-    let at = run.claimable_at()?.max(known.input.now);
+    look_ahead(known, held(known)?)
+}
+
+/// The failure with which a retry would end the run again at once, before anything is called.
+pub(super) fn retry_in_vain(known: &Known<'_>) -> Option<Failure> {
+    let (held, plan) = (held(known)?, known.input.plan?);
+    let retried = decide_row(&held.run, RowInput::Retry, known.input.now).ok()?;
+    match look_ahead(known, held.apply(plan, &retried).ok()?)? {
+        Foreseen::Stops(failure) => failure,
+        Foreseen::Command { .. } => None,
+    }
+}
+
+fn held(known: &Known<'_>) -> Option<Held> {
+    Some(Held { run: known.input.run.clone(), cursor: known.cursor.clone()? })
+}
+
+fn look_ahead(known: &Known<'_>, mut held: Held) -> Option<Foreseen> {
+    let plan = known.input.plan?;
+    let at = held.run.claimable_at()?.max(known.input.now);
     let length = Micros::from_secs(120);
     let lease = Lease { owner: SessionId::from_bytes([0; 16]), until: at.plus(length), length };
-    let claimed = decide_row(run, RowInput::Claim { lease }, at).ok()?;
+    let claimed = decide_row(&held.run, RowInput::Claim { lease }, at).ok()?;
     held = held.apply(plan, &claimed).ok()?;
     for _ in 0..LOOK_AHEAD {
         let decision = decide(&held, plan, Input::Advance, at).ok()?;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Coverage, Known, text};
+use super::{Coverage, Known, foresee, text};
 use crate::{OpenEffect, Phase, Rejection, RowInput, Verdict, decide_row};
 
 /// One thing that a person may do now.
@@ -89,7 +89,9 @@ impl Legal<'_, '_> {
     fn retry(&mut self) {
         // The store knows the parent, and refuses to change a result that was taken.
         let is_taken = self.known.input.group.is_some_and(|(_, is_taken)| *is_taken);
-        if !is_taken && self.may(RowInput::Retry) {
+        // It is legal also where it helps nobody: then it is not named here, and the reasons say why.
+        let is_in_vain = foresee::retry_in_vain(self.known).is_some();
+        if !is_taken && !is_in_vain && self.may(RowInput::Retry) {
             let why = "the cause is mended: recorded outcomes and effect keys stay, the count of failures begins anew";
             self.add("retry", "", why);
         }
@@ -144,7 +146,7 @@ impl Legal<'_, '_> {
 }
 
 impl Known<'_> {
-    /// Whether no live worker can run it, as far as that is known.
+    /// Whether no worker is known that can take it.
     pub(super) fn is_unclaimable(&self) -> bool {
         let (sessions, now) = (self.input.sessions, self.input.now);
         let mode = self.input.run.origin.mode;

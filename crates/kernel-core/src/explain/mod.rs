@@ -69,6 +69,8 @@ pub struct Explanation {
     pub run: RunId,
     /// Where it stands.
     pub state: RunState,
+    /// Whether effects happen: of a dry run, none has and none will.
+    pub mode: Mode,
     /// On what every operator verb has to be decided.
     pub revision: u64,
     /// The store's time of the reading.
@@ -260,6 +262,7 @@ pub fn explain(input: &ExplainInput<'_>) -> Explanation {
     Explanation {
         run: input.run.id,
         state: input.run.state(),
+        mode: input.run.origin.mode,
         revision: input.run.revision,
         read_at: input.now,
         headline: moving::headline(&known),

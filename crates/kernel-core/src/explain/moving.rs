@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use super::{Coverage, Known, foresee, text};
 use crate::{
-    Code, Dependency, EffectState, GroupRow, Micros, Mode, Phase, RunState, Timestamp, Todo,
+    Code, Dependency, EffectState, GroupRow, Micros, Mode, OpenEffect, Phase, RunState, Timestamp,
+    Todo,
 };
 
 /// One reason why a run stands where it stands.
@@ -54,6 +55,8 @@ pub enum ReasonKind {
     WouldStop,
     /// It waits for a person.
     Person,
+    /// It was given up, and nobody knows what became of its effect.
+    GivenUp,
     /// Its plan or journal cannot be read.
     Unreadable,
     /// It has ended.
@@ -79,8 +82,7 @@ pub(super) fn reasons(known: &Known<'_>) -> Vec<Reason> {
     let mut reasons = Reasons(Vec::new());
     match &run.phase {
         Phase::Succeeded { .. } | Phase::Failed { .. } | Phase::Canceled { .. } => {
-            let text = "it has ended: nothing moves it any more";
-            reasons.add(ReasonKind::Ended, text, (run.ended_at, None));
+            ended(known, &mut reasons);
         }
         Phase::NeedsAttention(attention) => {
             let text = format!("{}: {}", attention.error.code, attention.error.message);
@@ -120,6 +122,33 @@ pub(super) fn reasons(known: &Known<'_>) -> Vec<Reason> {
         reasons.add(ReasonKind::Unreadable, why.clone(), (None, None));
     }
     reasons.0
+}
+
+fn ended(known: &Known<'_>, reasons: &mut Reasons) {
+    let run = known.input.run;
+    reasons.add(ReasonKind::Ended, "it has ended: nothing moves it any more", (run.ended_at, None));
+    if let Some(effect) = given_up(run) {
+        let text = format!(
+            "nobody found out whether the effect of step `{}` (`{}`) happened, and that was accepted: ask the provider \
+             for effect key {}. It stays listed, since this run is its only trace: no policy prunes it, and no verb \
+             changes it any more. A new run has other effect keys",
+            effect.step,
+            effect.action,
+            run.effect_key(&effect.step),
+        );
+        reasons.add(ReasonKind::GivenUp, text, (Some(effect.since), None));
+    } else if let Some(failure) = foresee::retry_in_vain(known) {
+        let text = format!(
+            "a retry would end it again without calling anything, with {}: {}",
+            failure.code, failure.message
+        );
+        reasons.add(ReasonKind::WouldStop, text, (None, None));
+    }
+}
+
+/// The effect with which the run was given up, if nobody knows what became of it.
+fn given_up(run: &crate::Run) -> Option<&OpenEffect> {
+    run.effect().filter(|effect| effect.state == EffectState::AbandonedUnknown)
 }
 
 fn waiting(known: &Known<'_>, wait: &crate::Wait, reasons: &mut Reasons) {
@@ -250,7 +279,10 @@ fn held_back(known: &Known<'_>) -> String {
 
 /// Where the run stands, in a sentence.
 pub(super) fn headline(known: &Known<'_>) -> String {
-    let mut headline = state(known);
+    let mut headline = match known.input.run.origin.mode {
+        Mode::Execute => state(known),
+        Mode::DryRun => format!("Dry run, nothing is done. {}", state(known)),
+    };
     if known.unreadable.is_some() {
         headline.push_str(" Its plan or journal cannot be read: what it did is not known here.");
     }
@@ -262,10 +294,8 @@ fn state(known: &Known<'_>) -> String {
     match &run.phase {
         Phase::Succeeded { message: Some(message), .. } => format!("Succeeded: {message}"),
         Phase::Succeeded { message: None, .. } => "Succeeded.".to_owned(),
-        Phase::Failed { error, abandoned } => {
-            let unknown =
-                abandoned.as_ref().filter(|effect| effect.state == EffectState::AbandonedUnknown);
-            let unknown = unknown.map_or_else(String::new, |effect| {
+        Phase::Failed { error, .. } => {
+            let unknown = given_up(run).map_or_else(String::new, |effect| {
                 format!("; what became of the effect of `{}` is unknown", effect.action)
             });
             format!("Failed{} with {}: {}{unknown}", place(known), error.code, error.message)
@@ -305,7 +335,7 @@ fn state(known: &Known<'_>) -> String {
                 failure.code,
                 failure.message
             ),
-            Some(_) | None if known.is_unclaimable() => {
+            Some(_) | None if run.origin.mode == Mode::Execute && known.is_unclaimable() => {
                 format!("Queued{}, and no live worker can run it.", place(known))
             }
             Some(_) | None if run.attempt == 0 => "Queued; no worker has taken it yet.".to_owned(),

@@ -64,7 +64,7 @@ pub struct Shown {
     pub why: Option<String>,
     /// What became of its effect, where that is known to be settled or unsettled.
     pub effect_state: Option<EffectState>,
-    /// The same for every attempt; absent for steps without effects.
+    /// The same for every attempt; absent for steps without effects, and where no worker has come to the step.
     pub effect_key: Option<EffectKey>,
     /// Claims of the run since it came to this step; known of the open step only.
     pub attempt: Option<u32>,

@@ -118,7 +118,7 @@ impl Walk<'_, '_> {
         } else {
             let why = unreached.or(self.behind.as_deref());
             shown.why = Some(why.unwrap_or("the run ended before it").to_owned());
-            self.note_unreached(&shown, path);
+            self.note_unreached(&mut shown, path);
         }
         let why_inside = self.inside_is_unreached(node, &shown, is_open);
         let finished = shown.finished_at;
@@ -376,7 +376,9 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn note_unreached(&mut self, shown: &Shown, path: &KeyPath) {
+    /// No effect has the key of a step that no worker has come to; inside a loop it would not even be its key.
+    fn note_unreached(&mut self, shown: &mut Shown, path: &KeyPath) {
+        shown.effect_key = None;
         if shown.class.is_some_and(|class| class != EffectClass::Pure) {
             let why = shown.why.clone().unwrap_or_default();
             self.note(Kind::NotStarted, shown, path, &why);

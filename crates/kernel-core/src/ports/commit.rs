@@ -1,6 +1,8 @@
 //! The one way a run is written.
 
-use crate::{Amounts, Fact, Receipt, RestoreInvalid, Run, Stamp, StepCharge, Timestamp, apply};
+use crate::{
+    Amounts, Fact, Receipt, RestoreInvalid, Run, Stamp, StepCharge, StepKey, Timestamp, apply,
+};
 
 /// One write of one run: what it was decided on, what the run is then, and what the journal gets. Stores turn it
 /// into rows, atomically; they never look into the facts.
@@ -14,6 +16,9 @@ pub struct Commit {
     pub journal: Option<JournalText>,
     /// What is charged to the budget of the root run, with it or not at all.
     pub charge: Option<Amounts>,
+    /// The steps whose outcome it records. The signal on which one of them rests is spent with it; a run that ends
+    /// without an outcome, because it was canceled or given up, spends none.
+    pub outcomes: Vec<StepKey>,
     /// Written with it, for what a person did.
     pub audit: Option<Audit>,
 }
@@ -88,10 +93,11 @@ impl Commit {
             facts: serde_json::to_string(&journaled).unwrap_or_default(),
         });
         let charge = charge_of(&journaled);
+        let outcomes = journaled.iter().filter_map(|fact| fact.outcome_of()).cloned().collect();
         after.revision = before.revision.saturating_add(1);
         let bytes = journal.as_ref().map_or(0, |journal| journal.facts.len() as u64);
         after.journal_bytes = after.journal_bytes.saturating_add(bytes);
-        Self { before, after, journal, charge, audit: None }
+        Self { before, after, journal, charge, outcomes, audit: None }
     }
 
     /// With the audit row of the person who did it.
@@ -180,6 +186,7 @@ mod tests {
         let ended = Fact::Ended { end: End::Canceled, at: Timestamp::default() };
         let commit = Commit::new(&Run::new(id, origin), &[inputs.clone(), ended, inputs.clone()]);
         assert_eq!((commit.after.seq, commit.journal.as_ref().unwrap().count), (2, 2));
+        assert_eq!(commit.outcomes, []);
         let late = Commit::new(&commit.after, &[inputs]);
         assert_eq!((late.after.seq, late.journal), (2, None));
     }

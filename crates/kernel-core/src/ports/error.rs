@@ -1,7 +1,7 @@
 //! Semantic errors: what a caller must do next, not what a driver said.
 
 use super::Place;
-use crate::{Code, Exceeded, NotAnAmount, RunId};
+use crate::{BadName, Code, Exceeded, NotAnAmount, RunId};
 
 /// The error below a store's error.
 pub type Source = Box<dyn std::error::Error + Send + Sync>;
@@ -138,6 +138,9 @@ pub enum EmitError {
         /// What it has.
         got: usize,
     },
+    /// App, scope or target has a name that is none.
+    #[error(transparent)]
+    Name(#[from] BadName),
     /// The workflow or the scope is being deleted.
     #[error("{place} is being deleted: nothing is emitted there any more")]
     BeingDeleted {
@@ -157,6 +160,7 @@ impl EmitError {
             Self::TooLarge { .. } => Some(Code::EVENT_TOO_LARGE),
             Self::Payload { .. }
             | Self::Length { .. }
+            | Self::Name(_)
             | Self::BeingDeleted { .. }
             | Self::Store(_) => None,
         }
@@ -183,6 +187,9 @@ pub enum PublishError {
         /// What it has.
         got: usize,
     },
+    /// App, scope or workflow has a name that is none.
+    #[error(transparent)]
+    Name(#[from] BadName),
     /// A cap is no amount.
     #[error("the budget cannot be set: {0}")]
     Budget(#[from] NotAnAmount),
@@ -253,6 +260,9 @@ pub enum SignalError {
         /// What it has.
         got: usize,
     },
+    /// App or scope has a name that is none.
+    #[error(transparent)]
+    Name(#[from] BadName),
     /// The workflow or the scope is being deleted.
     #[error("{place} is being deleted: nothing is signalled there any more")]
     BeingDeleted {

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use super::{EmitError, SignalError, StoreError};
 use crate::event::{CheckedEvent, CheckedSignal};
-use crate::{App, EventId, Micros, Run, RunId, Scope, SessionId};
+use crate::{App, BadName, EventId, Micros, Run, RunId, Scope, SessionId, WorkflowKey};
 
 /// Records events and signals, and creates runs.
 #[async_trait]
@@ -38,6 +38,18 @@ pub struct Emit {
     pub event: CheckedEvent,
     /// Start runs as running, for a local worker with free slots.
     pub eager: Option<Eager>,
+}
+
+impl Emit {
+    /// Whether app, scope and target may be names.
+    ///
+    /// # Errors
+    /// [`BadName`].
+    pub fn check_names(&self) -> Result<(), BadName> {
+        self.app.check()?;
+        self.scope.check()?;
+        self.event.target.as_ref().map_or(Ok(()), WorkflowKey::check)
+    }
 }
 
 /// Free slots of a local worker.
@@ -106,6 +118,17 @@ pub struct SendSignal {
     pub scope: Option<Scope>,
     /// What occurred.
     pub signal: CheckedSignal,
+}
+
+impl SendSignal {
+    /// Whether app and scope may be names.
+    ///
+    /// # Errors
+    /// [`BadName`].
+    pub fn check_names(&self) -> Result<(), BadName> {
+        self.app.check()?;
+        self.scope.as_ref().map_or(Ok(()), Scope::check)
+    }
 }
 
 /// What became of a signal.

@@ -26,7 +26,7 @@ pub use error::{EmitError, FenceError, PublishError, SignalError, Source, StoreE
 pub use events::{Dispatched, Eager, Emission, Emit, EventStore, SendSignal, SignalSent};
 pub use operator::{
     AppHealth, AuditRow, EffectRow, EventFilter, EventRow, EventStatus, OperatorStore, Page,
-    RunDetail, RunFilter, RunRow, SessionRow, SignalRow, StoreFact,
+    RunDetail, RunFilter, RunRow, SessionRow, SignalRow, Standing, StoreFact,
 };
 pub use plans::{
     Activate, Activation, ActivationSet, PlanStore, Publish, Published, ScheduleRow, Schedules,

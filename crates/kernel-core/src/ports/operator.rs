@@ -22,14 +22,24 @@ pub trait OperatorStore: Send + Sync {
     /// One run with journal, invocation and event.
     async fn run_detail(&self, run: RunId) -> Result<Option<RunDetail>, StoreError>;
 
-    /// Effects that nobody can explain yet, or whose output is missing, oldest first.
-    async fn effect_list(&self, app: &App, limit: u32) -> Result<Vec<EffectRow>, StoreError>;
+    /// Effects with a [`Standing`], of an app or of one scope of it: oldest first, and behind them what was given up.
+    async fn effect_list(
+        &self,
+        app: &App,
+        scope: Option<&Scope>,
+        limit: u32,
+    ) -> Result<Vec<EffectRow>, StoreError>;
 
     /// Events, newest first.
     async fn event_list(&self, filter: EventFilter) -> Result<Page<EventRow>, StoreError>;
 
-    /// Signals that no run has used, oldest first.
-    async fn signal_list(&self, app: &App, limit: u32) -> Result<Vec<SignalRow>, StoreError>;
+    /// Signals that no run has used, oldest first. Of one scope: without those of the app as a whole.
+    async fn signal_list(
+        &self,
+        app: &App,
+        scope: Option<&Scope>,
+        limit: u32,
+    ) -> Result<Vec<SignalRow>, StoreError>;
 
     /// Worker sessions that have not ended, newest report first.
     async fn session_list(&self, app: &App) -> Result<Vec<SessionRow>, StoreError>;
@@ -40,8 +50,13 @@ pub trait OperatorStore: Send + Sync {
     /// The store's own settings and state: what `doctor` shows.
     async fn store_check(&self) -> Result<Vec<StoreFact>, StoreError>;
 
-    /// Audit rows, newest first.
-    async fn audit_list(&self, app: &App, limit: u32) -> Result<Vec<AuditRow>, StoreError>;
+    /// Audit rows of an app, or of one scope of it, newest first.
+    async fn audit_list(
+        &self,
+        app: &App,
+        scope: Option<&Scope>,
+        limit: u32,
+    ) -> Result<Vec<AuditRow>, StoreError>;
 }
 
 /// A page of a list.
@@ -268,6 +283,10 @@ pub struct AppHealth {
     pub unsettled_effects: u64,
     /// The oldest of them.
     pub oldest_unsettled: Option<Timestamp>,
+    /// Effects that happened and lack an output that can be used.
+    pub outputs_missing: u64,
+    /// Effects that were given up without knowing.
+    pub effects_given_up: u64,
     /// Failed runs with `RETRY_EXHAUSTED`.
     pub exhausted: u64,
     /// Events whose runs are not created yet.
@@ -314,8 +333,65 @@ pub struct AuditRow {
     pub details: String,
 }
 
+/// What an effect in the list lacks. Lists and numbers go by it alone, so that they agree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Standing {
+    /// Nobody knows yet what became of it.
+    Unexplained,
+    /// It happened, and a person has to supply its output.
+    OutputMissing,
+    /// An operator gave it up without knowing. It stays: its run is the only trace of it.
+    GivenUp,
+}
+
+impl Standing {
+    /// What the effect of a run lacks. `None` where nothing is left to be done: it is settled, or its run was given
+    /// up though it is known to have happened.
+    #[must_use]
+    pub const fn of(run: RunState, effect: EffectState) -> Option<Self> {
+        match effect {
+            EffectState::Marked | EffectState::Ambiguous => Some(Self::Unexplained),
+            EffectState::AbandonedUnknown => Some(Self::GivenUp),
+            EffectState::Succeeded => match run {
+                RunState::NeedsAttention => Some(Self::OutputMissing),
+                RunState::Queued
+                | RunState::Running
+                | RunState::Waiting
+                | RunState::Succeeded
+                | RunState::Failed
+                | RunState::Canceled => None,
+            },
+            EffectState::Failed | EffectState::NotPerformed => None,
+        }
+    }
+}
+
+impl AppHealth {
+    /// Counts effects of one standing; `oldest` is since when the oldest of them has been open.
+    pub fn count_effects(&mut self, of: Standing, count: u64, oldest: Option<Timestamp>) {
+        match of {
+            Standing::Unexplained => {
+                self.unsettled_effects = self.unsettled_effects.saturating_add(count);
+                self.oldest_unsettled = self.oldest_unsettled.into_iter().chain(oldest).min();
+            }
+            Standing::OutputMissing => {
+                self.outputs_missing = self.outputs_missing.saturating_add(count);
+            }
+            Standing::GivenUp => {
+                self.effects_given_up = self.effects_given_up.saturating_add(count);
+            }
+        }
+    }
+}
+
 /// What a step's effect is, for [`EffectRow`] in words.
 impl EffectRow {
+    /// What it lacks.
+    #[must_use]
+    pub const fn standing(&self) -> Option<Standing> {
+        Standing::of(self.run_state, self.effect.state)
+    }
+
     /// The step.
     #[must_use]
     pub const fn step(&self) -> &StepKey {

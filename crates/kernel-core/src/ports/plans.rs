@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Audit, PublishError, StoreError};
 use crate::plan::{Footprint, Plan, SchedulePlan};
-use crate::{Amounts, App, Scope, Timestamp, VersionId, WorkflowKey};
+use crate::{Amounts, App, BadName, Scope, Timestamp, VersionId, WorkflowKey};
 
 /// Stores immutable versions and what connects events to them.
 #[async_trait]
@@ -74,6 +74,16 @@ pub struct Publish {
 }
 
 impl Publish {
+    /// Whether app, scope and workflow may be names.
+    ///
+    /// # Errors
+    /// [`BadName`].
+    pub fn check_names(&self) -> Result<(), BadName> {
+        self.app.check()?;
+        self.scope.check()?;
+        self.workflow.check()
+    }
+
     /// What the version's activations are: one per trigger, and `start`.
     #[must_use]
     pub fn activations(&self) -> Vec<Activation> {

@@ -279,9 +279,10 @@ pub enum RetentionError {
     },
     /// Effects of it are unexplained.
     #[error(
-        "nobody knows what became of {} effect(s) there ({}): resolve them, or force the deletion with a reason",
-        .effects.len(),
-        listed(.effects)
+        "nobody knows what became of {} there ({}): resolve {}, or force the deletion with a reason",
+        counted(.effects.len(), "effect"),
+        listed(.effects),
+        if .effects.len() == 1 { "it" } else { "them" }
     )]
     Unexplained {
         /// At most 100 of them.
@@ -289,8 +290,7 @@ pub enum RetentionError {
     },
     /// Runs of the workflow are children of other workflows' runs.
     #[error(
-        "{} run(s) of it belong to runs of other workflows ({}): prune those first, or delete the scope",
-        .roots.len(),
+        "runs of other workflows have children of it ({}): prune those first, or delete the scope",
         .roots.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     )]
     Shared {
@@ -315,6 +315,10 @@ impl RetentionError {
             | Self::Store(_) => None,
         }
     }
+}
+
+fn counted(count: usize, one: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
 }
 
 fn listed(effects: &[OpenEffectRow]) -> String {

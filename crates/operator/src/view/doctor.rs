@@ -1,8 +1,10 @@
 //! Checks, and what differs.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use surefoot_kernel_core::plan::PlanDiff;
-use surefoot_kernel_core::{StoreFact, VersionId};
+use surefoot_kernel_core::{Amount, Amounts, StoreFact, VersionId};
 
 /// What was checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -44,4 +46,39 @@ pub struct DiffView {
     /// What differs.
     #[serde(flatten)]
     pub diff: PlanDiff,
+    /// Caps of the effect budget that differ, by dimension.
+    pub budget: Vec<CapChange>,
+}
+
+impl DiffView {
+    /// Whether nothing differs.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.diff.is_empty() && self.budget.is_empty()
+    }
+}
+
+/// A cap that differs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CapChange {
+    /// Of which dimension.
+    pub dimension: String,
+    /// Before; null is no cap.
+    pub before: Option<Amount>,
+    /// After; null is no cap.
+    pub after: Option<Amount>,
+}
+
+impl CapChange {
+    /// What differs between the caps of two versions, by dimension.
+    pub(crate) fn between(before: &Amounts, after: &Amounts) -> Vec<Self> {
+        let names: BTreeSet<&str> =
+            before.iter().chain(after.iter()).map(|(name, _)| name).collect();
+        let changes = names.into_iter().map(|name| Self {
+            dimension: name.to_owned(),
+            before: before.get(name),
+            after: after.get(name),
+        });
+        changes.filter(|change| change.before != change.after).collect()
+    }
 }

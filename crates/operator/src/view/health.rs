@@ -39,6 +39,10 @@ pub struct AppHealthView {
     pub unsettled_effects: u64,
     /// The age of the oldest of them.
     pub oldest_unsettled_ms: Option<i64>,
+    /// Effects that happened and lack an output that can be used.
+    pub outputs_missing: u64,
+    /// Effects that were given up without knowing; they stay listed.
+    pub effects_given_up: u64,
     /// Runs that failed with `RETRY_EXHAUSTED`.
     pub exhausted: u64,
     /// Events.

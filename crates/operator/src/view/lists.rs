@@ -3,8 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 use surefoot_kernel_core::{
-    EffectKey, EffectRow, EffectState, EventId, EventRow, RunId, RunState, Scope, SignalRow,
-    StepKey, StoredVersion, VersionId, WorkflowKey, WorkflowRow,
+    Amounts, EffectKey, EffectRow, EffectState, EventId, EventRow, RunId, RunState, Scope,
+    SignalRow, StepKey, StoredVersion, VersionId, WorkflowKey, WorkflowRow,
 };
 use surefoot_language::Finding;
 
@@ -227,6 +227,8 @@ pub struct VersionView {
     pub plan_hash: String,
     /// The module that a worker must have.
     pub module: String,
+    /// The caps of its effect budget, by dimension.
+    pub budget: Amounts,
 }
 
 impl From<&StoredVersion> for VersionView {
@@ -239,6 +241,7 @@ impl From<&StoredVersion> for VersionView {
             author: stored.author.clone(),
             plan_hash: stored.plan_hash.clone(),
             module: stored.footprint.module.clone(),
+            budget: stored.budget.clone(),
         }
     }
 }
@@ -272,6 +275,13 @@ pub struct EmittedView {
     pub new: bool,
     /// Whether its payload equals the recorded one's.
     pub same_payload: bool,
+    /// Of an event that was recorded before: those of its first runs that were pruned or deleted since. They are not
+    /// created again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gone: Vec<RunId>,
+    /// Where nothing matched: which mistake that may be, and what to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why_nothing: Option<String>,
 }
 
 /// What became of a signal.

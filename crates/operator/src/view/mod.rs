@@ -11,7 +11,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 use surefoot_kernel_core::{Micros, Timestamp};
 
-pub use doctor::{CheckView, DiffView, DoctorView};
+pub use doctor::{CapChange, CheckView, DiffView, DoctorView};
 pub use health::{AppHealthView, EventHealthView, HealthView, MissingModuleView, WorkerHealthView};
 pub use lists::{
     ActivationView, EffectView, EffectsView, EmittedView, EventView, EventsView, PublishedView,

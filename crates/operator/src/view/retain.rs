@@ -137,14 +137,29 @@ pub struct AuditRowView {
     pub run: Option<RunId>,
     /// To which version.
     pub version: Option<VersionId>,
-    /// What the verb was given.
+    /// The number of that version in its workflow.
+    pub revision: Option<u64>,
+    /// Of which workflow, where that is known.
+    pub workflow: Option<WorkflowKey>,
+    /// To which step.
+    pub step: Option<StepKey>,
+    /// What was said of the step's effect: `succeeded`, `failed`, `not_performed`.
+    pub verdict: Option<String>,
+    /// What the verb was given, and what it did.
     pub details: Value,
 }
 
-impl From<AuditRow> for AuditRowView {
-    fn from(row: AuditRow) -> Self {
+impl AuditRowView {
+    /// `of` is the workflow of the row's version, and the version's number in it.
+    pub(crate) fn of(row: AuditRow, of: Option<(WorkflowKey, u64)>) -> Self {
         let details = payload::from_stored(&row.details);
+        let details: Value = details.unwrap_or(Value::String(row.details));
+        let text = |name: &str| details.get(name).and_then(Value::as_str);
         Self {
+            revision: of.as_ref().map(|(_, revision)| *revision),
+            workflow: of.map(|(key, _)| key).or_else(|| text("workflow").map(WorkflowKey::from)),
+            step: text("step").map(StepKey::from),
+            verdict: text("verdict").map(str::to_owned),
             at: At(row.at),
             actor: row.actor,
             verb: row.verb,
@@ -152,7 +167,7 @@ impl From<AuditRow> for AuditRowView {
             scope: row.scope,
             run: row.run,
             version: row.version,
-            details: details.unwrap_or(Value::String(row.details)),
+            details,
         }
     }
 }

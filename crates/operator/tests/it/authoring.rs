@@ -97,3 +97,37 @@ async fn what_cannot_be_kept_is_refused_before_it_is_written() {
     assert_eq!(error.class(), ErrorClass::Refused);
     assert!(world.operator.app(None).await.is_err(), "nothing was written");
 }
+
+#[tokio::test]
+async fn caps_are_listed_and_compared() {
+    use surefoot_kernel_core::Amounts;
+    use surefoot_operator::WhichVersion;
+    let world = World::new();
+    let (manifest, bindings) = (manifest(), Bindings::new());
+    for caps in [vec![("payments", 3.0), ("mails", 9.0)], vec![("payments", 4.5), ("pages", 2.0)]] {
+        let budget = Amounts::of(caps).unwrap();
+        let publish = PublishSource { budget, ..source(REORDER, &manifest, &bindings) };
+        world.operator.publish(&world.ids, publish).await.unwrap();
+    }
+    let (scope, key) = (Scope::from(SCOPE), WorkflowKey::from("reorder"));
+    let versions = world.operator.versions(&app(), &scope, &key).await.unwrap().versions;
+    let caps = |nth: usize| serde_json::to_value(&versions[nth].budget).unwrap();
+    assert_eq!(
+        (caps(0), caps(1)),
+        (json!({ "payments": 4.5, "pages": 2 }), json!({ "payments": 3, "mails": 9 }))
+    );
+    let which = |nth: usize| WhichVersion::Id(versions[nth].id);
+    let same = world.operator.diff(which(0), which(0)).await.unwrap();
+    assert!(same.is_empty());
+    let view = world.operator.diff(which(1), which(0)).await.unwrap();
+    assert!(view.diff.is_empty() && !view.is_empty(), "only the caps differ");
+    let changes = serde_json::to_value(&view.budget).unwrap();
+    assert_eq!(
+        changes,
+        json!([
+            { "dimension": "mails", "before": 9, "after": null },
+            { "dimension": "pages", "before": null, "after": 2 },
+            { "dimension": "payments", "before": 3, "after": 4.5 },
+        ])
+    );
+}

@@ -41,6 +41,8 @@ async fn an_app_where_nothing_happens_is_not_red() {
           "start_lag_ms": 0,
           "unsettled_effects": 0,
           "oldest_unsettled_ms": null,
+          "outputs_missing": 0,
+          "effects_given_up": 0,
           "exhausted": 0,
           "events": {
             "pending": 0,
@@ -104,7 +106,7 @@ async fn runs_that_nobody_takes_are_red() {
     alive(&world).await;
     let view = health(&world).await;
     assert_eq!(view.start_lag_ms, 60_000);
-    assert_eq!(view.red, ["1 run is due for too long, and no worker has a free slot for them"]);
+    assert_eq!(view.red, ["1 run is due for too long, and no worker has a free slot for it"]);
     world.store.clock().advance(Micros::from_secs(61));
     let view = health(&world).await;
     assert!(!view.workers[0].live);
@@ -144,4 +146,60 @@ async fn a_clock_that_is_off_is_noted_and_not_red() {
         assert_eq!(view.apps[0].clock_skew_ms, Some(ahead / 1_000));
         assert_eq!(!view.apps[0].notes.is_empty(), noted);
     }
+}
+
+/// Two versions of a workflow use different parts of one module: what they want alike is said once.
+#[tokio::test]
+async fn what_versions_of_one_module_lack_is_said_once() {
+    let world = World::published().await;
+    world.emitted().await;
+    world.publish("mail", "steps:\n  - mail: {}\n").await;
+    let start = surefoot_kernel_core::Event::start("mail", serde_json::json!({}));
+    let emit = EmitEvent { app: app(), scope: SCOPE.into(), event: start };
+    world.operator.emit(&world.ids, emit).await.unwrap();
+    world.store.clock().advance(Micros::from_secs(61));
+    let view = health(&world).await;
+    assert_eq!(view.missing_modules.len(), 2);
+    assert_eq!(view.red, ["2 runs are due, and no live worker offers module `inventory`"]);
+    let wall = world.store.clock().now();
+    let doctor = world.operator.doctor(wall).await.unwrap();
+    let modules = doctor.checks.iter().find(|check| check.name == "modules of shop").unwrap();
+    assert_eq!(modules.found, "no live worker offers module `inventory`");
+}
+
+#[tokio::test]
+async fn an_effect_that_was_given_up_is_counted_and_not_red() {
+    let world = World::published().await;
+    let run = world.unknown().await;
+    let seen = world.revision(run).await;
+    let why = "the bank has no log".to_owned();
+    let abandon = surefoot_operator::Abandon { run, seen, accept_unknown: true, why };
+    world.operator.abandon(abandon).await.unwrap();
+    alive(&world).await;
+    let view = health(&world).await;
+    assert_eq!((view.ok, view.unsettled_effects, view.effects_given_up), (true, 0, 1));
+    let note = "1 effect was given up without knowing what became of it; it stays listed";
+    assert_eq!(view.notes, [note]);
+    let listed = world.operator.effects(&app(), None, Micros::ZERO, 9).await.unwrap();
+    assert_eq!(listed.effects.len(), 1, "the list and the number agree");
+}
+
+#[tokio::test]
+async fn a_dry_run_that_nobody_takes_can_be_given_up() {
+    let world = World::published().await;
+    let ask = surefoot_operator::AskDryRun {
+        app: app(),
+        scope: SCOPE.into(),
+        workflow: "reorder".into(),
+        revision: None,
+        event: surefoot_kernel_core::Event::start("reorder", serde_json::json!({ "item": "x" })),
+    };
+    let run = world.operator.dry_run(&world.ids, ask).await.unwrap();
+    let explained = world.operator.explain(run).await.unwrap();
+    assert!(explained.headline.starts_with("Dry run, nothing is done. "), "{explained}");
+    // A worker that executes is alive, and no worker for this.
+    let (seen, why) = (explained.revision, "not wanted".to_owned());
+    let abandon = surefoot_operator::Abandon { run, seen, accept_unknown: false, why };
+    let done = world.operator.abandon(abandon).await.unwrap();
+    assert_eq!(done.run.state, surefoot_kernel_core::RunState::Failed);
 }

@@ -161,10 +161,10 @@ async fn effects_show_their_age_and_young_ones_can_be_left_out() {
     let world = World::published().await;
     let (run, _) = world.paying().await;
     let minute = Micros::from_secs(60);
-    let young = world.operator.effects(&app(), minute, 10).await.unwrap();
+    let young = world.operator.effects(&app(), None, minute, 10).await.unwrap();
     assert!(young.effects.is_empty());
     world.store.clock().advance(Micros::from_secs(300));
-    let old = world.operator.effects(&app(), minute, 10).await.unwrap();
+    let old = world.operator.effects(&app(), None, minute, 10).await.unwrap();
     assert_eq!((old.effects[0].run, old.effects[0].age_ms), (run, 300_000));
     expect![[r#"
         {
@@ -209,7 +209,7 @@ async fn signals_are_listed_until_a_run_used_them() {
     let again = world.operator.signal(app(), to(), approval()).await.unwrap();
     assert!(!again.new);
     world.operator.signal(app(), SendTo::App, approval()).await.unwrap();
-    let signals = world.operator.signals(&app(), 10).await.unwrap().signals;
+    let signals = world.operator.signals(&app(), None, 10).await.unwrap().signals;
     let scopes: Vec<Option<&str>> =
         signals.iter().map(|it| it.scope.as_ref().map(Scope::as_str)).collect();
     assert_eq!(scopes.len(), 2);

@@ -8,6 +8,7 @@ mod faults;
 mod health;
 mod looking;
 mod outage;
+mod places;
 mod verbs;
 mod versions;
 mod world;

@@ -279,7 +279,8 @@ async fn abandon_needs_the_unknown_to_be_accepted() {
     unchanged(&error, ErrorClass::Refused);
     let done = world.operator.abandon(abandon(true)).await.unwrap();
     assert_eq!(done.run.error.unwrap().code, Code::ABANDONED);
-    let effects = world.operator.effects(&crate::world::app(), Micros::ZERO, 10).await.unwrap();
+    let effects =
+        world.operator.effects(&crate::world::app(), None, Micros::ZERO, 10).await.unwrap();
     assert_eq!(effects.effects[0].state.as_str(), "abandoned_unknown");
 }
 

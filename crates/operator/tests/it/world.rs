@@ -210,7 +210,7 @@ impl World {
     /// Verb, actor and reason of the audit rows, newest first.
     pub(crate) async fn audit(&self) -> Vec<(String, String, String)> {
         use surefoot_kernel_core::OperatorStore as _;
-        let rows = self.store.audit_list(&app(), 100).await.unwrap();
+        let rows = self.store.audit_list(&app(), None, 100).await.unwrap();
         rows.into_iter().map(|row| (row.verb, row.actor, row.reason)).collect()
     }
 }

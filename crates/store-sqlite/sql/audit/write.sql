@@ -1,3 +1,3 @@
 -- audit/write
-INSERT INTO audit (at, app, scope, actor, verb, reason, run, version, details)
+INSERT INTO surefoot_audit (at, app, scope, actor, verb, reason, run, version, details)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)

@@ -1,2 +1,2 @@
 -- budget/read
-SELECT dimension, used, cap FROM root_budget WHERE root = ?
+SELECT dimension, used, cap FROM surefoot_root_budget WHERE root = ?

@@ -1,3 +1,3 @@
 -- child/await
 -- A parent waits for the group from now on, or does no more.
-UPDATE child_group SET awaited = ?3 WHERE parent = ?1 AND step = ?2
+UPDATE surefoot_child_group SET awaited = ?3 WHERE parent = ?1 AND step = ?2

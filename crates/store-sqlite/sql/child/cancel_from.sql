@@ -1,2 +1,2 @@
 -- child/cancel_from
-UPDATE child_group SET cancel_from = ?3 WHERE parent = ?1 AND step = ?2
+UPDATE surefoot_child_group SET cancel_from = ?3 WHERE parent = ?1 AND step = ?2

@@ -1,2 +1,2 @@
 -- child/group
-SELECT total, live, held, parallel, taken FROM child_group WHERE parent = ?1 AND step = ?2
+SELECT total, live, held, parallel, taken FROM surefoot_child_group WHERE parent = ?1 AND step = ?2

@@ -1,2 +1,2 @@
 -- child/groups
-SELECT step, total, live, held, parallel FROM child_group WHERE parent = ?1 ORDER BY step
+SELECT step, total, live, held, parallel FROM surefoot_child_group WHERE parent = ?1 ORDER BY step

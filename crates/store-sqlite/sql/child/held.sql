@@ -1,5 +1,5 @@
 -- child/held
 -- The first children that are held back.
-SELECT no FROM run
+SELECT no FROM surefoot_run
 WHERE parent_run = ?1 AND parent_step = ?2 AND claimable_at = 9223372036854775807
 ORDER BY parent_index LIMIT ?3

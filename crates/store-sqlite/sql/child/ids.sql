@@ -1,2 +1,2 @@
 -- child/ids
-SELECT id FROM run WHERE parent_run = ?1 AND parent_step = ?2
+SELECT id FROM surefoot_run WHERE parent_run = ?1 AND parent_step = ?2

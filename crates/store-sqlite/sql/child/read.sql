@@ -1,4 +1,4 @@
 -- child/read
-SELECT run.* FROM run
+SELECT run.* FROM surefoot_run AS run
 WHERE parent_run = ?1 AND parent_step = ?2 AND parent_index >= ?3
 ORDER BY parent_index LIMIT ?4

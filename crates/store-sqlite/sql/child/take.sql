@@ -1,2 +1,2 @@
 -- child/take
-UPDATE child_group SET taken = 1, awaited = 0 WHERE parent = ?1 AND step = ?2
+UPDATE surefoot_child_group SET taken = 1, awaited = 0 WHERE parent = ?1 AND step = ?2

@@ -1,4 +1,4 @@
 -- event/delivery_write
-INSERT INTO delivery
+INSERT INTO surefoot_delivery
     (event, position, run, workflow, version, footprint, trigger_kind, authorization)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)

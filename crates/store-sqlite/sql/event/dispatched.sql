@@ -1,2 +1,2 @@
 -- event/dispatched
-UPDATE event SET status = 'dispatched', runs = ?2, due_at = NULL, ended_at = ?3 WHERE no = ?1
+UPDATE surefoot_event SET status = 'dispatched', runs = ?2, due_at = NULL, ended_at = ?3 WHERE no = ?1

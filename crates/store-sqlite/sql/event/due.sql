@@ -1,2 +1,2 @@
 -- event/due
-SELECT no, id, attempts FROM event WHERE app = ?1 AND due_at <= ?2 ORDER BY due_at, no LIMIT ?3
+SELECT no, id, attempts FROM surefoot_event WHERE app = ?1 AND due_at <= ?2 ORDER BY due_at, no LIMIT ?3

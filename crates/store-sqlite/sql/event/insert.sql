@@ -1,5 +1,5 @@
 -- event/insert
-INSERT INTO event (
+INSERT INTO surefoot_event (
     id, app, scope, kind, dedupe_key, target, payload_hash, occurred_at, recorded_at,
     matched, runs, status, due_at, ended_at, attempts
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)

@@ -1,2 +1,2 @@
 -- event/payload_write
-INSERT INTO event_payload (event, data, context, authorization, trace) VALUES (?, ?, ?, ?, ?)
+INSERT INTO surefoot_event_payload (event, data, context, authorization, trace) VALUES (?, ?, ?, ?, ?)

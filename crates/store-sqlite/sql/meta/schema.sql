@@ -1,2 +1,2 @@
 -- meta/schema
-SELECT value FROM meta WHERE key = 'schema'
+SELECT value FROM surefoot_meta WHERE key = 'schema'

@@ -1,3 +1,3 @@
 -- meta/set_schema
-INSERT INTO meta (key, value) VALUES ('schema', ?)
+INSERT INTO surefoot_meta (key, value) VALUES ('schema', ?)
 ON CONFLICT (key) DO UPDATE SET value = excluded.value

@@ -1,25 +1,25 @@
 -- operator/apps
 WITH RECURSIVE
     of_workflow (app) AS (
-        SELECT min(app) FROM workflow
+        SELECT min(app) FROM surefoot_workflow
         UNION ALL
-        SELECT (SELECT min(app) FROM workflow WHERE app > of_workflow.app)
+        SELECT (SELECT min(app) FROM surefoot_workflow WHERE app > of_workflow.app)
         FROM of_workflow WHERE of_workflow.app IS NOT NULL
     ),
     of_event (app) AS (
-        SELECT min(app) FROM event
+        SELECT min(app) FROM surefoot_event
         UNION ALL
-        SELECT (SELECT min(app) FROM event WHERE app > of_event.app)
+        SELECT (SELECT min(app) FROM surefoot_event WHERE app > of_event.app)
         FROM of_event WHERE of_event.app IS NOT NULL
     ),
     of_signal (app) AS (
-        SELECT min(app) FROM signal
+        SELECT min(app) FROM surefoot_signal
         UNION ALL
-        SELECT (SELECT min(app) FROM signal WHERE app > of_signal.app)
+        SELECT (SELECT min(app) FROM surefoot_signal WHERE app > of_signal.app)
         FROM of_signal WHERE of_signal.app IS NOT NULL
     )
 SELECT app FROM of_workflow WHERE app IS NOT NULL
 UNION SELECT app FROM of_event WHERE app IS NOT NULL
 UNION SELECT app FROM of_signal WHERE app IS NOT NULL
-UNION SELECT app FROM worker_session
+UNION SELECT app FROM surefoot_worker_session
 ORDER BY app

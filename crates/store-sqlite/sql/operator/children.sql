@@ -1,6 +1,6 @@
 -- operator/children
 SELECT run.*, version.revision AS version_revision
-FROM run JOIN version ON version.id = run.version
+FROM surefoot_run AS run JOIN surefoot_version AS version ON version.id = run.version
 WHERE run.parent_run = ?1 AND (?2 IS NULL OR run.app = ?2)
     AND (run.created_at, run.id) < (?3, ?4)
     AND (?5 IS NULL OR run.scope = ?5)

@@ -1,2 +1,2 @@
 -- operator/count_events
-SELECT count(*) AS count FROM event WHERE app = ?1 AND status = ?2 AND emptied_at IS NULL
+SELECT count(*) AS count FROM surefoot_event WHERE app = ?1 AND status = ?2 AND emptied_at IS NULL

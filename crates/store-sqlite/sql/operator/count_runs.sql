@@ -1,2 +1,2 @@
 -- operator/count_runs
-SELECT count(*) AS count FROM run WHERE app = ?1 AND state = ?2
+SELECT count(*) AS count FROM surefoot_run WHERE app = ?1 AND state = ?2

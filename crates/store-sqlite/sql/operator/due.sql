@@ -1,3 +1,3 @@
 -- operator/due
-SELECT footprint, count(*) AS count, min(claimable_at) AS oldest FROM run
+SELECT footprint, count(*) AS count, min(claimable_at) AS oldest FROM surefoot_run
 WHERE app = ?1 AND mode = ?3 AND claimable_at <= ?2 GROUP BY footprint ORDER BY footprint

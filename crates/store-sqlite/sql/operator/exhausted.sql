@@ -1,3 +1,3 @@
 -- operator/exhausted
-SELECT count(*) AS count FROM run WHERE app = ?1 AND state = 'failed' 
+SELECT count(*) AS count FROM surefoot_run WHERE app = ?1 AND state = 'failed' 
     AND CASE WHEN json_valid(detail) THEN detail ->> '$.code' END = ?2

@@ -1,2 +1,2 @@
 -- operator/pending
-SELECT count(*) AS count, min(recorded_at) AS oldest FROM event WHERE app = ?1 AND due_at IS NOT NULL
+SELECT count(*) AS count, min(recorded_at) AS oldest FROM surefoot_event WHERE app = ?1 AND due_at IS NOT NULL

@@ -1,6 +1,6 @@
 -- operator/runs
 SELECT run.*, version.revision AS version_revision
-FROM run JOIN version ON version.id = run.version
+FROM surefoot_run AS run JOIN surefoot_version AS version ON version.id = run.version
 WHERE run.app = ?1 AND ?2 IS NULL AND (run.created_at, run.id) < (?3, ?4)
     AND run.parent_run IS NULL
     AND (?5 IS NULL OR run.scope = ?5)

@@ -1,3 +1,4 @@
 -- operator/unsettled
-SELECT count(*) AS count, min(effect_since) AS oldest FROM run INDEXED BY run_effect
-WHERE app = ?1 AND effect_state IN ('marked', 'ambiguous')
+SELECT state, effect_state, count(*) AS count, min(effect_since) AS oldest
+FROM surefoot_run INDEXED BY surefoot_run_effect
+WHERE app = ?1 AND effect_state IS NOT NULL GROUP BY state, effect_state

@@ -1,3 +1,3 @@
 -- retention/bare_audit
-UPDATE audit SET details = '{}'
-WHERE run IN (SELECT id FROM run WHERE no IN (SELECT value FROM json_each(?)))
+UPDATE surefoot_audit SET details = '{}'
+WHERE run IN (SELECT id FROM surefoot_run WHERE no IN (SELECT value FROM json_each(?)))

@@ -1,2 +1,2 @@
 -- retention/count_deliveries
-SELECT count(*) AS count FROM delivery WHERE event = ?
+SELECT count(*) AS count FROM surefoot_delivery WHERE event = ?

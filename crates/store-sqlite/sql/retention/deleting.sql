@@ -1,2 +1,2 @@
 -- retention/deleting
-SELECT workflow FROM deletion WHERE app = ?1 AND scope = ?2 AND workflow IN ('', ?3) LIMIT 1
+SELECT workflow FROM surefoot_deletion WHERE app = ?1 AND scope = ?2 AND workflow IN ('', ?3) LIMIT 1

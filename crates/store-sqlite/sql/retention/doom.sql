@@ -1,2 +1,2 @@
 -- retention/doom
-INSERT INTO doomed (root, app) VALUES (?1, ?2) ON CONFLICT (root) DO NOTHING
+INSERT INTO surefoot_doomed (root, app) VALUES (?1, ?2) ON CONFLICT (root) DO NOTHING

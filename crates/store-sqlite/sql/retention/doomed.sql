@@ -1,2 +1,2 @@
 -- retention/doomed
-SELECT root FROM doomed WHERE app = ?1 LIMIT ?2
+SELECT root FROM surefoot_doomed WHERE app = ?1 LIMIT ?2

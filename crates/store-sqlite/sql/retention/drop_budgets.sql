@@ -1,3 +1,3 @@
 -- retention/drop_budgets
-DELETE FROM root_budget
-WHERE root IN (SELECT id FROM run WHERE no IN (SELECT value FROM json_each(?)))
+DELETE FROM surefoot_root_budget
+WHERE root IN (SELECT id FROM surefoot_run WHERE no IN (SELECT value FROM json_each(?)))

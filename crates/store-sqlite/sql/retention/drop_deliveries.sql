@@ -1,2 +1,2 @@
 -- retention/drop_deliveries
-DELETE FROM delivery WHERE event IN (SELECT value FROM json_each(?))
+DELETE FROM surefoot_delivery WHERE event IN (SELECT value FROM json_each(?))

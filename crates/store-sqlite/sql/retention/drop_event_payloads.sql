@@ -1,2 +1,2 @@
 -- retention/drop_event_payloads
-DELETE FROM event_payload WHERE event IN (SELECT value FROM json_each(?))
+DELETE FROM surefoot_event_payload WHERE event IN (SELECT value FROM json_each(?))

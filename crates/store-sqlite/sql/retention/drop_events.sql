@@ -1,2 +1,2 @@
 -- retention/drop_events
-DELETE FROM event WHERE no IN (SELECT value FROM json_each(?))
+DELETE FROM surefoot_event WHERE no IN (SELECT value FROM json_each(?))

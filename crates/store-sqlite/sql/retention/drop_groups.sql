@@ -1,3 +1,3 @@
 -- retention/drop_groups
-DELETE FROM child_group
-WHERE parent IN (SELECT id FROM run WHERE no IN (SELECT value FROM json_each(?)))
+DELETE FROM surefoot_child_group
+WHERE parent IN (SELECT id FROM surefoot_run WHERE no IN (SELECT value FROM json_each(?)))

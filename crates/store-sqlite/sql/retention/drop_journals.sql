@@ -1,2 +1,2 @@
 -- retention/drop_journals
-DELETE FROM journal WHERE run IN (SELECT value FROM json_each(?))
+DELETE FROM surefoot_journal WHERE run IN (SELECT value FROM json_each(?))

@@ -1,2 +1,2 @@
 -- retention/drop_results
-DELETE FROM run_result WHERE run IN (SELECT value FROM json_each(?))
+DELETE FROM surefoot_run_result WHERE run IN (SELECT value FROM json_each(?))

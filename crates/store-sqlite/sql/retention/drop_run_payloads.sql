@@ -1,2 +1,2 @@
 -- retention/drop_run_payloads
-DELETE FROM run_payload WHERE run IN (SELECT value FROM json_each(?))
+DELETE FROM surefoot_run_payload WHERE run IN (SELECT value FROM json_each(?))

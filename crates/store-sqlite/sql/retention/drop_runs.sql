@@ -1,2 +1,2 @@
 -- retention/drop_runs
-DELETE FROM run WHERE no IN (SELECT value FROM json_each(?))
+DELETE FROM surefoot_run WHERE no IN (SELECT value FROM json_each(?))

@@ -1,2 +1,2 @@
 -- retention/event
-SELECT no, app, scope, status, emptied_at IS NOT NULL AS is_expired FROM event WHERE id = ?
+SELECT no, app, scope, status, emptied_at IS NOT NULL AS is_expired FROM surefoot_event WHERE id = ?

@@ -1,5 +1,5 @@
 -- retention/events_old
-SELECT no, runs, recorded_at FROM event
+SELECT no, runs, recorded_at FROM surefoot_event
 WHERE app = ?1 AND status = ?2 AND emptied_at IS NULL AND recorded_at <= ?3 AND ended_at <= ?3
     AND (recorded_at, no) > (?4, ?5)
 ORDER BY recorded_at, no LIMIT ?6

@@ -1,2 +1,2 @@
 -- retention/is_doomed
-SELECT run.no FROM run JOIN doomed ON doomed.root = run.root WHERE run.no = ?
+SELECT run.no FROM surefoot_run AS run JOIN surefoot_doomed AS doomed ON doomed.root = run.root WHERE run.no = ?

@@ -1,5 +1,5 @@
 -- retention/place_doomed
 SELECT root.id
-FROM doomed JOIN run AS root ON root.id = doomed.root
+FROM surefoot_doomed AS doomed JOIN surefoot_run AS root ON root.id = doomed.root
 WHERE doomed.app = ?1 AND root.scope = ?2 AND (?3 = '' OR root.workflow = ?3)
 LIMIT ?4

@@ -1,4 +1,4 @@
 -- retention/place_signals
-DELETE FROM signal WHERE no IN (
-    SELECT no FROM signal WHERE app = ?1 AND app_wide = 0 AND scope = ?2 LIMIT ?3
+DELETE FROM surefoot_signal WHERE no IN (
+    SELECT no FROM surefoot_signal WHERE app = ?1 AND app_wide = 0 AND scope = ?2 LIMIT ?3
 )

@@ -1,5 +1,5 @@
 -- retention/place_uncanceled
-SELECT run.no FROM run INDEXED BY run_live JOIN run AS root ON root.id = run.root
+SELECT run.no FROM surefoot_run AS run INDEXED BY surefoot_run_live JOIN surefoot_run AS root ON root.id = run.root
 WHERE run.app = ?1 AND run.ended_at IS NULL AND run.cancel IS NULL AND run.scope = ?2
     AND (?3 = '' OR root.workflow = ?3)
 LIMIT ?4

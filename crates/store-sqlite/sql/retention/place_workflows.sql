@@ -1,2 +1,2 @@
 -- retention/place_workflows
-DELETE FROM workflow WHERE app = ?1 AND scope = ?2 AND (?3 = '' OR key = ?3)
+DELETE FROM surefoot_workflow WHERE app = ?1 AND scope = ?2 AND (?3 = '' OR key = ?3)

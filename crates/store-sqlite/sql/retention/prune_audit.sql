@@ -1,5 +1,5 @@
 -- retention/prune_audit
-DELETE FROM audit WHERE no IN (
-    SELECT no FROM audit WHERE app = ?1 AND at < ?2 AND (?3 IS NULL OR scope = ?3)
+DELETE FROM surefoot_audit WHERE no IN (
+    SELECT no FROM surefoot_audit WHERE app = ?1 AND at < ?2 AND (?3 IS NULL OR scope = ?3)
     ORDER BY no LIMIT ?4
 )

@@ -1,2 +1,2 @@
 -- retention/tree_children
-SELECT no FROM run WHERE root = ?1 AND parent_run IS NOT NULL LIMIT ?2
+SELECT no FROM surefoot_run WHERE root = ?1 AND parent_run IS NOT NULL LIMIT ?2

@@ -1,2 +1,2 @@
 -- retention/tree_doomed
-SELECT root FROM doomed WHERE root = ?
+SELECT root FROM surefoot_doomed WHERE root = ?

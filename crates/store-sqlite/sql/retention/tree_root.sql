@@ -1,2 +1,2 @@
 -- retention/tree_root
-SELECT no, app FROM run WHERE id = ?
+SELECT no, app FROM surefoot_run WHERE id = ?

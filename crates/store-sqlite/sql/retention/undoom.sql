@@ -1,2 +1,2 @@
 -- retention/undoom
-DELETE FROM doomed WHERE root = ?
+DELETE FROM surefoot_doomed WHERE root = ?

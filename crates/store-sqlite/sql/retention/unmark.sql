@@ -1,2 +1,2 @@
 -- retention/unmark
-DELETE FROM deletion WHERE app = ?1 AND scope = ?2 AND (?3 = '' OR workflow = ?3)
+DELETE FROM surefoot_deletion WHERE app = ?1 AND scope = ?2 AND (?3 = '' OR workflow = ?3)

@@ -1,2 +1,2 @@
 -- run/by_id
-SELECT run.* FROM run WHERE id = ?
+SELECT run.* FROM surefoot_run AS run WHERE id = ?

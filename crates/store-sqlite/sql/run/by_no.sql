@@ -1,2 +1,2 @@
 -- run/by_no
-SELECT run.* FROM run WHERE no IN (/*rows*/)
+SELECT run.* FROM surefoot_run AS run WHERE no IN (/*rows*/)

@@ -1,6 +1,6 @@
 -- run/claimable
 -- What cannot be claimed though it is due, canceled runs with nothing to explain, is left to recovery.
-SELECT no, id, claimable_at FROM run
+SELECT no, id, claimable_at FROM surefoot_run
 WHERE app = ?1 AND mode = ?2 AND footprint = ?3 AND claimable_at <= ?4
     AND (cancel IS NULL OR effect_state IN ('marked', 'ambiguous'))
 ORDER BY claimable_at, id LIMIT ?5

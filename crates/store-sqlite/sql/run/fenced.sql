@@ -1,2 +1,2 @@
 -- run/fenced
-SELECT generation, state FROM run WHERE id = ?
+SELECT generation, state FROM surefoot_run WHERE id = ?

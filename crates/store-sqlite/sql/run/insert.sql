@@ -1,5 +1,5 @@
 -- run/insert
-INSERT INTO run (
+INSERT INTO surefoot_run (
     id, app, scope, workflow, version, footprint, mode, event, trigger_kind, occurred_at,
     root, parent_run, parent_step, parent_index, parent_depth, created_at,
     generation, revision, seq, journal_bytes, failures, step_attempt, deadline, charged,

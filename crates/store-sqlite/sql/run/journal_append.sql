@@ -1,2 +1,2 @@
 -- run/journal_append
-INSERT INTO journal (run, seq, count, generation, at, facts) VALUES /*rows*/
+INSERT INTO surefoot_journal (run, seq, count, generation, at, facts) VALUES /*rows*/

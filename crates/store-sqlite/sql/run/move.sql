@@ -7,7 +7,7 @@ WITH x (
     effect_step, effect_action, effect_state, effect_since, effect_evidence,
     cancel, detail, signal, resume
 ) AS (VALUES /*rows*/)
-UPDATE run SET
+UPDATE surefoot_run AS run SET
     generation = x.generation, revision = x.revision, seq = x.seq, journal_bytes = x.journal_bytes,
     failures = x.failures, step_attempt = x.step_attempt, deadline = x.deadline,
     charged = x.charged, last_failure = x.last_failure, attempt = x.attempt, started_at = x.started_at,

@@ -1,2 +1,2 @@
 -- run/overdue
-SELECT no FROM run WHERE app = ?1 AND wake_at <= ?2 ORDER BY wake_at LIMIT ?3
+SELECT no FROM surefoot_run WHERE app = ?1 AND wake_at <= ?2 ORDER BY wake_at LIMIT ?3

@@ -1,2 +1,2 @@
 -- run/payload_write
-INSERT INTO run_payload (run, data, context, authorization, actor, trace) VALUES /*rows*/
+INSERT INTO surefoot_run_payload (run, data, context, authorization, actor, trace) VALUES /*rows*/

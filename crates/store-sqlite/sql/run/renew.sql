@@ -1,2 +1,2 @@
 -- run/renew
-UPDATE run SET claimable_at = ?, lease_length = ? WHERE no IN (/*rows*/)
+UPDATE surefoot_run SET claimable_at = ?, lease_length = ? WHERE no IN (/*rows*/)

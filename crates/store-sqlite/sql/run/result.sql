@@ -1,2 +1,2 @@
 -- run/result
-SELECT result FROM run_result WHERE run = ?
+SELECT result FROM surefoot_run_result WHERE run = ?

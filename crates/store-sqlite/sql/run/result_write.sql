@@ -1,2 +1,2 @@
 -- run/result_write
-INSERT INTO run_result (run, result) VALUES (?, ?)
+INSERT INTO surefoot_run_result (run, result) VALUES (?, ?)

@@ -1,7 +1,7 @@
 -- run/step
 WITH x (no, revision, seq, journal_bytes, failures, step_attempt, deadline, charged, last_failure)
 AS (VALUES /*rows*/)
-UPDATE run SET
+UPDATE surefoot_run AS run SET
     revision = x.revision, seq = x.seq, journal_bytes = x.journal_bytes, failures = x.failures,
     step_attempt = x.step_attempt, deadline = x.deadline, charged = x.charged,
     last_failure = x.last_failure

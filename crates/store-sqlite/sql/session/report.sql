@@ -1,5 +1,5 @@
 -- session/report
-INSERT INTO worker_session (id, app, name, mode, offers, slots, busy, stuck, ended, seen_at)
+INSERT INTO surefoot_worker_session (id, app, name, mode, offers, slots, busy, stuck, ended, seen_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET
     app = excluded.app, name = excluded.name, mode = excluded.mode, offers = excluded.offers, slots = excluded.slots,

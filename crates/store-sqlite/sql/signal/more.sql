@@ -1,2 +1,2 @@
 -- signal/more
-UPDATE signal SET more = 1 WHERE app = ?1 AND app_wide = ?2 AND scope = ?3 AND kind = ?4 AND key = ?5
+UPDATE surefoot_signal SET more = 1 WHERE app = ?1 AND app_wide = ?2 AND scope = ?3 AND kind = ?4 AND key = ?5

@@ -1,2 +1,2 @@
 -- signal/spend
-UPDATE signal SET spent_at = ? WHERE no = ? AND spent_at IS NULL
+UPDATE surefoot_signal SET spent_at = ? WHERE no = ? AND spent_at IS NULL

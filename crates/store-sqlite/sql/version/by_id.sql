@@ -3,4 +3,4 @@ SELECT version.no, version.id, version.revision, version.created_at, version.aut
     version.plan_hash, version.footprint, version.budget, version.plan, version.source,
     workflow.app, workflow.scope, workflow.key AS workflow,
     workflow.active IS version.no AS active
-FROM version JOIN workflow ON workflow.no = version.workflow WHERE version.id = ?
+FROM surefoot_version AS version JOIN surefoot_workflow AS workflow ON workflow.no = version.workflow WHERE version.id = ?

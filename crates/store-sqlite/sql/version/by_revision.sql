@@ -1,2 +1,2 @@
 -- version/by_revision
-SELECT no, id, authorization, plan FROM version WHERE workflow = ? AND revision = ?
+SELECT no, id, authorization, plan FROM surefoot_version WHERE workflow = ? AND revision = ?

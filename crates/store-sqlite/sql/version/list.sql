@@ -3,6 +3,6 @@ SELECT version.no, version.id, version.revision, version.created_at, version.aut
     version.plan_hash, version.footprint, version.budget, '' AS plan, '' AS source,
     workflow.app, workflow.scope, workflow.key AS workflow,
     workflow.active IS version.no AS active
-FROM version JOIN workflow ON workflow.no = version.workflow
+FROM surefoot_version AS version JOIN surefoot_workflow AS workflow ON workflow.no = version.workflow
 WHERE workflow.app = ?1 AND workflow.scope = ?2 AND workflow.key = ?3
 ORDER BY version.revision DESC

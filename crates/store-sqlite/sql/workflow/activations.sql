@@ -1,2 +1,2 @@
 -- workflow/activations
-SELECT key, event, enabled FROM activation WHERE workflow = ? AND present = 1 ORDER BY position
+SELECT key, event, enabled FROM surefoot_activation WHERE workflow = ? AND present = 1 ORDER BY position

@@ -1,2 +1,2 @@
 -- workflow/clear_activations
-UPDATE activation SET present = 0 WHERE workflow = ?
+UPDATE surefoot_activation SET present = 0 WHERE workflow = ?

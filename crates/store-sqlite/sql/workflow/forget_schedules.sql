@@ -1,2 +1,2 @@
 -- workflow/forget_schedules
-UPDATE activation SET schedule = NULL WHERE workflow = ? AND present = 0
+UPDATE surefoot_activation SET schedule = NULL WHERE workflow = ? AND present = 0

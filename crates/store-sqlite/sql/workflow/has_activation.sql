@@ -1,2 +1,2 @@
 -- workflow/has_activation
-SELECT no FROM activation WHERE workflow = ?1 AND key = ?2
+SELECT no FROM surefoot_activation WHERE workflow = ?1 AND key = ?2

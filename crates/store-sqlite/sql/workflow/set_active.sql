@@ -1,2 +1,2 @@
 -- workflow/set_active
-UPDATE workflow SET active = ?2 WHERE no = ?1
+UPDATE surefoot_workflow SET active = ?2 WHERE no = ?1

@@ -1,5 +1,5 @@
 -- workflow/set_enabled
-UPDATE activation SET enabled = ?3,
+UPDATE surefoot_activation SET enabled = ?3,
     -- What passed while a schedule was off is not its own.
     since = CASE WHEN ?3 AND schedule IS NOT NULL THEN ?4 ELSE since END
 WHERE workflow = ?1 AND (?2 IS NULL OR key = ?2) AND enabled <> ?3

@@ -1,5 +1,5 @@
 -- workflow/write_activation
-INSERT INTO activation
+INSERT INTO surefoot_activation AS activation
     (workflow, key, position, app, scope, event, trigger_kind, authorization, enabled, present, schedule, since)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, 1, ?, ?)
 ON CONFLICT (workflow, key) DO UPDATE SET

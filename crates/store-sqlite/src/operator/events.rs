@@ -72,12 +72,12 @@ fn read_event(row: &SqliteRow) -> Result<EventRow, Fault> {
 /// Signals that no run has used, oldest first.
 pub(crate) async fn signals(
     conn: &mut SqliteConnection,
-    app: &App,
+    (app, scope): (&App, Option<&Scope>),
     limit: u32,
     now: Timestamp,
 ) -> Result<Vec<SignalRow>, Fault> {
     let query = sqlx::query(sql::OPERATOR_SIGNALS).bind(app.as_str()).bind(limit);
-    let rows = query.fetch_all(conn).await?;
+    let rows = query.bind(scope.map(Scope::as_str)).fetch_all(conn).await?;
     rows.iter()
         .map(|row| {
             let is_app_wide: bool = row.try_get("app_wide")?;

@@ -111,22 +111,25 @@ async fn empty_all(conn: &mut SqliteConnection, op: &Empty, cx: Cx) -> Result<Ex
                 numbers.push(*no);
             }
         }
-        done.emptied += empty(conn, &numbers, cx.now).await?;
+        done.emptied += empty(conn, &numbers, events_expire_before(cx.now), cx.now).await?;
     }
     Ok(done)
 }
 
-/// Deliveries and payload go; the row stays.
+/// Deliveries and payload go; the row stays. Of the events, only those that were done with at that instant or before.
 pub(super) async fn empty(
     conn: &mut SqliteConnection,
     events: &[i64],
+    done_by: Timestamp,
     now: Timestamp,
 ) -> Result<u32, Fault> {
-    let numbers = list(events)?;
+    let query = sqlx::query(sql::RETENTION_MARK_EMPTIED).bind(list(events)?).bind(now.micros());
+    let marked = query.bind(done_by.micros()).fetch_all(&mut *conn).await?;
+    let marked = marked.iter().map(|row| Ok(row.try_get("no")?));
+    let marked = marked.collect::<Result<Vec<i64>, Fault>>()?;
+    let numbers = list(&marked)?;
     for statement in [sql::RETENTION_DROP_DELIVERIES, sql::RETENTION_DROP_EVENT_PAYLOADS] {
         sqlx::query(statement).bind(&*numbers).execute(&mut *conn).await?;
     }
-    let query = sqlx::query(sql::RETENTION_MARK_EMPTIED).bind(&*numbers).bind(now.micros());
-    let marked = query.execute(conn).await?;
-    Ok(length(usize::try_from(marked.rows_affected()).unwrap_or(usize::MAX)))
+    Ok(length(marked.len()))
 }

@@ -148,7 +148,7 @@ async fn a_dispatch_that_fails_holds_up_nobody_and_ends_in_the_dead_letters() {
     let world = World::published().await;
     let broken = world.emit(order().deferred()).await.event;
     let mut conn = raw(&world.path()).await;
-    let spoil = "UPDATE delivery SET version = zeroblob(16)";
+    let spoil = "UPDATE surefoot_delivery SET version = zeroblob(16)";
     sqlx::query(spoil).execute(&mut conn).await.unwrap();
     let fine = world.emit(order().deferred()).await.event;
     let pass = world.store.event_dispatch(&app(), 10).await.unwrap();
@@ -228,7 +228,7 @@ async fn drafts_change_nothing_and_disabled_triggers_stay_disabled() {
         Err(PublishError::NotExpected { expected: Some(7), active: Some(1) })
     ));
     let mut conn = raw(&world.path()).await;
-    let disable = "UPDATE activation SET enabled = 0 WHERE key = 'order'";
+    let disable = "UPDATE surefoot_activation SET enabled = 0 WHERE key = 'order'";
     sqlx::query(disable).execute(&mut conn).await.unwrap();
     let activate = Activate { expected: Some(1), ..activate };
     assert_eq!(world.store.version_activate(activate).await.unwrap().revision, 2);
@@ -237,7 +237,7 @@ async fn drafts_change_nothing_and_disabled_triggers_stay_disabled() {
     assert_eq!(listed[0].active, Some(3));
     assert_eq!(keys(&listed[0]), [("start".to_owned(), true), ("order".to_owned(), false)]);
     assert_eq!(world.emit(order()).await.matched, 0);
-    let verbs: Vec<_> = world.store.audit_list(&app(), 9).await.unwrap();
+    let verbs: Vec<_> = world.store.audit_list(&app(), None, 9).await.unwrap();
     let verbs: Vec<_> = verbs.iter().map(|row| &*row.verb).collect();
     assert_eq!(verbs, ["publish", "activate", "draft", "publish"]);
 }
@@ -248,9 +248,9 @@ async fn an_unreadable_run_is_named_and_does_not_hold_up_others() {
     let bad = world.emit(order()).await.runs[0];
     let good = world.emit(order()).await.runs[0];
     let mut conn = raw(&world.path()).await;
-    let spoil = sqlx::query("UPDATE run SET cancel = 'not json' WHERE id = ?");
+    let spoil = sqlx::query("UPDATE surefoot_run SET cancel = 'not json' WHERE id = ?");
     spoil.bind(bad.to_bytes().to_vec()).execute(&mut conn).await.unwrap();
-    let spoil = "UPDATE run SET cancel = NULL, deadline = '{' WHERE cancel IS NOT NULL";
+    let spoil = "UPDATE surefoot_run SET cancel = NULL, deadline = '{' WHERE cancel IS NOT NULL";
     sqlx::query(spoil).execute(&mut conn).await.unwrap();
     let claimed = world.store.run_claim(claim(10, next())).await.unwrap();
     assert_eq!(claimed.iter().map(|run| run.id).collect::<Vec<_>>(), [good]);
@@ -259,7 +259,7 @@ async fn an_unreadable_run_is_named_and_does_not_hold_up_others() {
         matches!(&error, surefoot_kernel_core::StoreError::Corrupt { run, what } if *run == bad && what.contains("deadline")),
         "{error:?}"
     );
-    let spoil = "UPDATE journal SET facts = '[{\"from_the_future\": 1}]'";
+    let spoil = "UPDATE surefoot_journal SET facts = '[{\"from_the_future\": 1}]'";
     crate::support::step(&world.store, &claimed[0]).await.unwrap();
     sqlx::query(spoil).execute(&mut conn).await.unwrap();
     assert!(load(&world.store, good).await.journal.is_err());
@@ -276,7 +276,7 @@ async fn an_unreadable_run_does_not_use_up_a_claim() {
     }
     let mut conn = raw(&world.path()).await;
     for bad in &runs[..2] {
-        let spoil = sqlx::query("UPDATE run SET deadline = '{' WHERE id = ?");
+        let spoil = sqlx::query("UPDATE surefoot_run SET deadline = '{' WHERE id = ?");
         spoil.bind(bad.to_bytes().to_vec()).execute(&mut conn).await.unwrap();
     }
     for good in &runs[2..] {

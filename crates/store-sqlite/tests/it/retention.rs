@@ -126,7 +126,7 @@ async fn an_expiry_that_fails_anywhere_leaves_the_old_state() {
     assert_eq!(expired.emptied, 3, "one is alive, one is pending");
     assert!(failures >= 12, "{failures}");
     let mut conn = raw(&world.path()).await;
-    let rows = all(&mut conn, "SELECT count(*) AS n FROM event_payload".to_owned()).await;
+    let rows = all(&mut conn, "SELECT count(*) AS n FROM surefoot_event_payload".to_owned()).await;
     assert_eq!(rows[0].get::<i64, _>("n"), 2);
 }
 
@@ -150,7 +150,7 @@ async fn a_prune_that_fails_anywhere_leaves_the_old_state() {
     assert_eq!(deleted, 3);
     assert!(failures >= 24, "{failures}");
     let mut conn = raw(&world.path()).await;
-    for table in ["journal", "run_result"] {
+    for table in ["surefoot_journal", "surefoot_run_result"] {
         let rows = all(&mut conn, format!("SELECT count(*) AS n FROM {table}")).await;
         assert_eq!(rows[0].get::<i64, _>("n"), 0, "{table}");
     }
@@ -189,7 +189,7 @@ async fn a_scope_deletion_that_fails_anywhere_leaves_the_old_state_and_no_row_be
     assert!(failures > 40 && passes > 5, "{failures} {passes}");
     let mut conn = raw(&world.path()).await;
     for line in dump(&mut conn).await {
-        let is_kept = ["audit: ", "meta: ", "worker_session: "];
+        let is_kept = ["surefoot_audit: ", "surefoot_meta: ", "surefoot_worker_session: "];
         assert!(is_kept.iter().any(|table| line.starts_with(table)), "{line}");
     }
     // The same ids and keys again: nothing of the old ones is found.
@@ -209,7 +209,8 @@ async fn a_tree_too_large_for_one_transaction_is_deleted_in_parts_and_not_retrie
         at: world.store.store_now().await.unwrap(),
     };
     let root = world.store.run_commit(Commit::new(&runs[0], &[failed])).await.unwrap().run;
-    let columns = all(&mut conn, "SELECT name FROM pragma_table_info('run')".to_owned()).await;
+    let columns =
+        all(&mut conn, "SELECT name FROM pragma_table_info('surefoot_run')".to_owned()).await;
     let columns: Vec<String> = columns.iter().map(|row| row.get("name")).collect();
     let child: Vec<&str> = columns
         .iter()
@@ -225,7 +226,7 @@ async fn a_tree_too_large_for_one_transaction_is_deleted_in_parts_and_not_retrie
         .collect();
     let child = format!(
         "WITH RECURSIVE n (value) AS (SELECT 0 UNION ALL SELECT value + 1 FROM n WHERE value < 19999)
-        INSERT INTO run ({}) SELECT {} FROM run, n WHERE parent_run IS NULL",
+        INSERT INTO surefoot_run ({}) SELECT {} FROM surefoot_run, n WHERE parent_run IS NULL",
         columns.join(", "),
         child.join(", ")
     );
@@ -254,7 +255,7 @@ async fn a_tree_too_large_for_one_transaction_is_deleted_in_parts_and_not_retrie
     }
     assert_eq!(deleted, 20_001);
     assert!(parts > 3, "{parts} parts");
-    assert!(dump(&mut conn).await.iter().all(|line| !line.starts_with("doomed")));
+    assert!(dump(&mut conn).await.iter().all(|line| !line.starts_with("surefoot_doomed")));
     assert!(world.store.run_claim(claim(9, next())).await.unwrap().is_empty());
 }
 
@@ -268,4 +269,33 @@ async fn the_store_checks_itself() {
     assert!(names.contains(&"journal mode") && names.contains(&"integrity"), "{names:?}");
     let emitted = world.store.event_emit(emit(order())).await.unwrap();
     assert_eq!(emitted.runs.len(), 1);
+}
+
+/// What was read on one connection and is deleted on another one must be the same row still: a number that was free for
+/// a moment would name somebody else's.
+#[tokio::test]
+async fn no_row_number_is_given_twice() {
+    let world = World::published().await;
+    let mut conn = raw(&world.path()).await;
+    let mut last = [0_i64; 3];
+    for round in 0..3 {
+        world.store.version_publish(publish("order")).await.unwrap();
+        world.emit(order().dedupe_key(round.to_string())).await;
+        let signal = Signal::new("approval", "7").check().unwrap();
+        let send = surefoot_kernel_core::SendSignal { app: app(), scope: Some(scope()), signal };
+        world.store.signal_send(send).await.unwrap();
+        for (table, last) in
+            ["surefoot_event", "surefoot_run", "surefoot_signal"].iter().zip(&mut last)
+        {
+            let newest = format!("SELECT max(no) AS n FROM {table}");
+            let newest: i64 = all(&mut conn, newest).await[0].get("n");
+            assert!(newest > *last, "{table} gives number {newest} again");
+            *last = newest;
+        }
+        let place = Place { app: app(), scope: scope(), workflow: None };
+        let (force, actor, reason) = (Force::No, "ann".to_owned(), "moved".to_owned());
+        let begin = Delete { place: place.clone(), force, actor, reason };
+        world.store.delete_begin(begin).await.unwrap();
+        while !world.store.delete_pass(place.clone(), 100).await.unwrap().done {}
+    }
 }

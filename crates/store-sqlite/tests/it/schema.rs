@@ -49,11 +49,53 @@ async fn a_database_of_somebody_else_is_left_alone_unless_it_may_become_a_store(
     sqlx::raw_sql("CREATE TABLE song (title TEXT)").execute(&mut theirs).await.unwrap();
     let before = dump(&mut theirs).await;
     let look = SqliteOptions::new(&path).create_if_missing(false);
-    let refused = SqliteStore::open_with(look.clone()).await;
-    assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
-    assert_eq!(dump(&mut theirs).await, before);
-    SqliteStore::open(&path).await.unwrap();
+    for options in [look.clone(), SqliteOptions::new(&path)] {
+        let refused = SqliteStore::open_with(options).await.unwrap_err();
+        let StoreError::Unavailable(why) = refused else { panic!("{refused:?}") };
+        let why = why.to_string();
+        assert!(why.contains("another program (with the tables song)"), "{why}");
+        assert_eq!(dump(&mut theirs).await, before);
+    }
+    let mode = sqlx::query("PRAGMA journal_mode").fetch_one(&mut theirs).await.unwrap();
+    assert_ne!(mode.get::<String, _>(0), "wal", "its journal is left alone too");
+    SqliteStore::open_with(SqliteOptions::new(&path).beside_other_tables(true)).await.unwrap();
     assert!(SqliteStore::open_with(look).await.is_ok());
+    SqliteStore::open(&path).await.unwrap();
+}
+
+/// A file that another program has marked, and has no table in yet, is its file all the same.
+#[tokio::test]
+async fn a_file_with_a_mark_of_another_program_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    for (nth, pragma) in ["application_id = 7", "user_version = 1"].iter().enumerate() {
+        let path = folder.path().join(format!("{nth}.db"));
+        let mut theirs = raw(&path).await;
+        let mark = sqlx::AssertSqlSafe(format!("PRAGMA {pragma}"));
+        sqlx::query(mark).execute(&mut theirs).await.unwrap();
+        let refused = SqliteStore::open(&path).await;
+        assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{pragma}: {refused:?}");
+        assert_eq!(dump(&mut theirs).await, "");
+    }
+}
+
+/// What an application calls its tables is its own business, also in a file that it shares with the store.
+#[tokio::test]
+async fn an_applications_tables_may_have_any_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shared.db");
+    let mut app = raw(&path).await;
+    for table in ["run", "event", "version", "signal", "audit", "meta", "workflow", "journal"] {
+        let create = sqlx::AssertSqlSafe(format!("CREATE TABLE {table} (id TEXT)"));
+        sqlx::query(create).execute(&mut app).await.unwrap();
+        let index = sqlx::AssertSqlSafe(format!("CREATE INDEX {table}_id ON {table} (id)"));
+        sqlx::query(index).execute(&mut app).await.unwrap();
+    }
+    let options = SqliteOptions::new(&path).beside_other_tables(true);
+    let store = SqliteStore::open_with(options).await.unwrap();
+    let published = store.version_publish(publish("stock")).await.unwrap();
+    assert!(store.version_load(published.version).await.unwrap().is_some());
+    let row = sqlx::query("SELECT count(*) FROM main.version").fetch_one(&mut app).await.unwrap();
+    assert_eq!(row.get::<i64, _>(0), 0, "the application's table is untouched");
 }
 
 /// Covers behaviour 71.
@@ -78,7 +120,7 @@ async fn twenty_starters_migrate_one_file_at_once() {
 async fn a_newer_schema_is_refused() {
     let world = World::new().await;
     let mut conn = raw(&world.path()).await;
-    sqlx::query("UPDATE meta SET value = '9' WHERE key = 'schema'")
+    sqlx::query("UPDATE surefoot_meta SET value = '9' WHERE key = 'schema'")
         .execute(&mut conn)
         .await
         .unwrap();
@@ -96,7 +138,7 @@ async fn a_newer_schema_is_refused() {
 async fn a_stored_version_refuses_updates() {
     let world = World::published().await;
     let mut conn = raw(&world.path()).await;
-    let updated = sqlx::query("UPDATE version SET source = 'x'").execute(&mut conn).await;
+    let updated = sqlx::query("UPDATE surefoot_version SET source = 'x'").execute(&mut conn).await;
     let error = updated.unwrap_err().to_string();
     assert!(error.contains("a stored version is never updated"), "{error}");
 }

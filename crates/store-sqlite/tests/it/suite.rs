@@ -76,53 +76,55 @@ impl StoreFactory for TempFile {
     async fn tamper(&self, tamper: Tamper) -> Tampered {
         let changed = match tamper {
             Tamper::UpdateVersion(version) => {
-                let query = sqlx::query("UPDATE version SET plan = '{}' WHERE id = ?");
+                let query = sqlx::query("UPDATE surefoot_version SET plan = '{}' WHERE id = ?");
                 self.change(query.bind(version.to_bytes().to_vec())).await
             }
             Tamper::BreakDispatch(event) => {
                 let statement =
-                    "UPDATE delivery SET authorization = 'broken' || ifnull(authorization, '')
-                    WHERE event = (SELECT no FROM event WHERE id = ?)";
+                    "UPDATE surefoot_delivery SET authorization = 'broken' || ifnull(authorization, '')
+                    WHERE event = (SELECT no FROM surefoot_event WHERE id = ?)";
                 self.change(sqlx::query(statement).bind(event.to_bytes().to_vec())).await
             }
             Tamper::MendDispatch(event) => {
                 let statement =
-                    "UPDATE delivery SET authorization = nullif(substr(authorization, 7), '')
-                    WHERE event = (SELECT no FROM event WHERE id = ?)";
+                    "UPDATE surefoot_delivery SET authorization = nullif(substr(authorization, 7), '')
+                    WHERE event = (SELECT no FROM surefoot_event WHERE id = ?)";
                 self.change(sqlx::query(statement).bind(event.to_bytes().to_vec())).await
             }
             Tamper::DisableActivation { app, scope, workflow, activation } => {
-                let statement = "UPDATE activation SET enabled = 0 WHERE key = ?1 AND workflow =
-                    (SELECT no FROM workflow WHERE app = ?2 AND scope = ?3 AND key = ?4)";
+                let statement =
+                    "UPDATE surefoot_activation SET enabled = 0 WHERE key = ?1 AND workflow =
+                    (SELECT no FROM surefoot_workflow WHERE app = ?2 AND scope = ?3 AND key = ?4)";
                 let query = sqlx::query(statement).bind(activation);
                 let query = query.bind(app.to_string()).bind(scope.to_string());
                 self.change(query.bind(workflow.to_string())).await
             }
             Tamper::MakeDryRun(run) => {
-                let query = sqlx::query("UPDATE run SET mode = 'dry_run' WHERE id = ?");
+                let query = sqlx::query("UPDATE surefoot_run SET mode = 'dry_run' WHERE id = ?");
                 self.change(query.bind(run.to_bytes().to_vec())).await
             }
             Tamper::MakeChild { run, parent } => {
                 let statement =
-                    "UPDATE run SET root = ?2, parent_run = ?2, parent_step = 'steps.0',
+                    "UPDATE surefoot_run SET root = ?2, parent_run = ?2, parent_step = 'steps.0',
                     parent_index = no, parent_depth = 1 WHERE id = ?1";
                 let query = sqlx::query(statement).bind(run.to_bytes().to_vec());
                 self.change(query.bind(parent.to_bytes().to_vec())).await
             }
             Tamper::EndChildrenUnseen(parent) => {
-                let query =
-                    sqlx::query("UPDATE child_group SET live = 0, held = 0 WHERE parent = ?");
+                let query = sqlx::query(
+                    "UPDATE surefoot_child_group SET live = 0, held = 0 WHERE parent = ?",
+                );
                 self.change(query.bind(parent.to_bytes().to_vec())).await
             }
             Tamper::ReplaceFacts { run, seq, facts } => {
-                let statement = "UPDATE journal SET facts = ?3
-                    WHERE run = (SELECT no FROM run WHERE id = ?1) AND seq = ?2";
+                let statement = "UPDATE surefoot_journal SET facts = ?3
+                    WHERE run = (SELECT no FROM surefoot_run WHERE id = ?1) AND seq = ?2";
                 let query = sqlx::query(statement).bind(run.to_bytes().to_vec());
                 self.change(query.bind(i64::try_from(seq).unwrap()).bind(facts)).await
             }
             Tamper::RemoveFacts { run, seq } => {
-                let statement = "DELETE FROM journal
-                    WHERE run = (SELECT no FROM run WHERE id = ?1) AND seq = ?2";
+                let statement = "DELETE FROM surefoot_journal
+                    WHERE run = (SELECT no FROM surefoot_run WHERE id = ?1) AND seq = ?2";
                 let query = sqlx::query(statement).bind(run.to_bytes().to_vec());
                 self.change(query.bind(i64::try_from(seq).unwrap())).await
             }

@@ -63,14 +63,14 @@ async fn a_park_on_a_signal_that_came_before_wakes_at_once() {
     assert_eq!(committed.run.state(), RunState::Queued);
     assert_eq!(committed.run.revision, run.revision + 1);
     assert_eq!(load(&world.store, run.id).await.run, committed.run);
-    assert_eq!(world.store.signal_list(&app(), 10).await.unwrap().len(), 1);
+    assert_eq!(world.store.signal_list(&app(), None, 10).await.unwrap().len(), 1);
 
     // The signal is spent by the outcome of the step that it woke, not by the wake.
     let again = world.store.run_claim(claim(1, next())).await.unwrap().remove(0);
     assert_eq!(again.resume.as_ref().unwrap().spins, 1);
-    assert_eq!(world.store.signal_list(&app(), 10).await.unwrap().len(), 1);
+    assert_eq!(world.store.signal_list(&app(), None, 10).await.unwrap().len(), 1);
     world.store.run_commit(outcome(&again, json!(null))).await.unwrap();
-    assert!(world.store.signal_list(&app(), 10).await.unwrap().is_empty());
+    assert!(world.store.signal_list(&app(), None, 10).await.unwrap().is_empty());
 }
 
 /// Covers behaviour 149.

@@ -241,16 +241,26 @@ impl OperatorStore for MemoryStore {
         Ok(self.read().run_detail(run, self.clock.now()))
     }
 
-    async fn effect_list(&self, app: &App, limit: u32) -> Result<Vec<EffectRow>, StoreError> {
-        Ok(self.read().effect_list(app, limit, self.clock.now()))
+    async fn effect_list(
+        &self,
+        app: &App,
+        scope: Option<&Scope>,
+        limit: u32,
+    ) -> Result<Vec<EffectRow>, StoreError> {
+        Ok(self.read().effect_list(app, scope, limit, self.clock.now()))
     }
 
     async fn event_list(&self, filter: EventFilter) -> Result<Page<EventRow>, StoreError> {
         self.read().event_list(&filter)
     }
 
-    async fn signal_list(&self, app: &App, limit: u32) -> Result<Vec<SignalRow>, StoreError> {
-        Ok(self.read().signal_list(app, limit, self.clock.now()))
+    async fn signal_list(
+        &self,
+        app: &App,
+        scope: Option<&Scope>,
+        limit: u32,
+    ) -> Result<Vec<SignalRow>, StoreError> {
+        Ok(self.read().signal_list(app, scope, limit, self.clock.now()))
     }
 
     async fn session_list(&self, app: &App) -> Result<Vec<SessionRow>, StoreError> {
@@ -266,8 +276,13 @@ impl OperatorStore for MemoryStore {
         Ok(vec![StoreFact { name: "store", ok: true, found, wanted }])
     }
 
-    async fn audit_list(&self, app: &App, limit: u32) -> Result<Vec<AuditRow>, StoreError> {
-        Ok(self.read().audit_list(app, limit))
+    async fn audit_list(
+        &self,
+        app: &App,
+        scope: Option<&Scope>,
+        limit: u32,
+    ) -> Result<Vec<AuditRow>, StoreError> {
+        Ok(self.read().audit_list(app, scope, limit))
     }
 }
 

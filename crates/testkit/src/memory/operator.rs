@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 use surefoot_kernel_core::{
-    App, AppHealth, AuditRow, Budget, Code, EffectRow, EffectState, EventFilter, EventId, EventRow,
-    EventStatus, Mode, Page, Phase, Run, RunDetail, RunFilter, RunId, RunRow, RunState, SessionRow,
-    SignalRow, StoreError, Timestamp,
+    App, AppHealth, AuditRow, Budget, Code, EffectRow, EventFilter, EventId, EventRow, EventStatus,
+    Mode, Origin, Page, Phase, Run, RunDetail, RunFilter, RunId, RunRow, RunState, Scope,
+    SessionRow, SignalRow, Standing, StoreError, Timestamp,
 };
 
 use super::runs::journal_after;
@@ -65,10 +65,16 @@ impl State {
         self.budgets.get(&run.origin.root).cloned().unwrap_or_default()
     }
 
-    pub(super) fn effect_list(&self, app: &App, limit: u32, now: Timestamp) -> Vec<EffectRow> {
+    pub(super) fn effect_list(
+        &self,
+        app: &App,
+        scope: Option<&Scope>,
+        limit: u32,
+        now: Timestamp,
+    ) -> Vec<EffectRow> {
         let runs = self.runs.values().map(|entry| &entry.run);
-        let of_app = runs.filter(|run| run.origin.app == *app);
-        let mut rows: Vec<EffectRow> = of_app
+        let of_place = runs.filter(|run| is_of(&run.origin, app, scope));
+        let mut rows: Vec<EffectRow> = of_place
             .filter_map(|run| {
                 Some(EffectRow {
                     run: run.id,
@@ -80,10 +86,11 @@ impl State {
                     now,
                 })
             })
+            .filter(|row| row.standing().is_some())
             .collect();
         // What was given up stays listed for ever: it must not push what can still be explained off the list.
         rows.sort_by_key(|row| {
-            let is_given_up = row.effect.state == EffectState::AbandonedUnknown;
+            let is_given_up = row.standing() == Some(Standing::GivenUp);
             (is_given_up, row.effect.since, row.run)
         });
         rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
@@ -112,9 +119,17 @@ impl State {
         Ok(Page { rows: rows.collect(), next })
     }
 
-    pub(super) fn signal_list(&self, app: &App, limit: u32, now: Timestamp) -> Vec<SignalRow> {
-        let unspent =
-            self.signals.iter().filter(|(key, entry)| key.app == *app && entry.spent_at.is_none());
+    pub(super) fn signal_list(
+        &self,
+        app: &App,
+        scope: Option<&Scope>,
+        limit: u32,
+        now: Timestamp,
+    ) -> Vec<SignalRow> {
+        let unspent = self.signals.iter().filter(|(key, entry)| {
+            let is_there = scope.is_none_or(|scope| key.scope.as_ref() == Some(scope));
+            key.app == *app && is_there && entry.spent_at.is_none()
+        });
         let mut rows: Vec<SignalRow> = unspent
             .map(|(key, entry)| SignalRow {
                 scope: key.scope.clone(),
@@ -163,33 +178,45 @@ impl State {
             events.iter().filter(|entry| entry.status == status && !entry.is_expired).count() as u64
         };
         let pending = events.iter().filter(|entry| entry.is_pending());
-        let unsettled = runs.iter().filter(|run| run.has_unsettled_effect());
         let in_state = |state| runs.iter().filter(|run| run.state() == state).count() as u64;
         let due_by_footprint = due_by_footprint(&runs, Mode::Execute, now);
         let dry_runs = self::due_by_footprint(&runs, Mode::DryRun, now);
-        AppHealth {
+        let mut health = AppHealth {
             now,
             runs: RunState::ALL.iter().map(|state| (*state, in_state(*state))).collect(),
             oldest_due: due_by_footprint.iter().map(|(_, _, oldest)| *oldest).min(),
             due_by_footprint,
             dry_runs_due: dry_runs.iter().map(|(_, count, _)| count).sum(),
-            unsettled_effects: unsettled.clone().count() as u64,
-            oldest_unsettled: unsettled.filter_map(|run| Some(run.effect()?.since)).min(),
             exhausted: runs.iter().filter(|run| is_exhausted(run)).count() as u64,
             events_pending: pending.clone().count() as u64,
             oldest_pending_event: pending.map(|entry| entry.recorded_at).min(),
             events_dead_lettered: with(EventStatus::DeadLettered),
             events_unmatched: with(EventStatus::Unmatched),
+            ..AppHealth::default()
+        };
+        for (run, effect) in runs.iter().filter_map(|run| Some((run, run.effect()?))) {
+            if let Some(standing) = Standing::of(run.state(), effect.state) {
+                health.count_effects(standing, 1, Some(effect.since));
+            }
         }
+        health
     }
 
-    pub(super) fn audit_list(&self, app: &App, limit: u32) -> Vec<AuditRow> {
-        let of_app = self.audit.iter().rev().filter(|(of, _)| of == app);
-        of_app
+    pub(super) fn audit_list(&self, app: &App, scope: Option<&Scope>, limit: u32) -> Vec<AuditRow> {
+        let of_place = self
+            .audit
+            .iter()
+            .rev()
+            .filter(|(of, row)| of == app && scope.is_none_or(|scope| row.scope == *scope));
+        of_place
             .take(usize::try_from(limit).unwrap_or(usize::MAX))
             .map(|(_, row)| row.clone())
             .collect()
     }
+}
+
+fn is_of(origin: &Origin, app: &App, scope: Option<&Scope>) -> bool {
+    origin.app == *app && scope.is_none_or(|scope| origin.scope == *scope)
 }
 
 fn is_wanted(run: &Run, filter: &RunFilter) -> bool {

@@ -268,6 +268,7 @@ impl State {
             });
         }
         if let Some(key) = entry.woken_by.take_if(|_| !is_open(&entry.run, &after))
+            && entry.run.resume.as_ref().is_some_and(|it| commit.outcomes.contains(&it.step))
             && let Some(signal) = self.signals.get_mut(&key)
         {
             signal.spent_at.get_or_insert(now);

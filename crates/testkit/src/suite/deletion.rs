@@ -91,15 +91,15 @@ pub async fn a_scope_goes_with_all_it_has_and_nothing_else<F: StoreFactory>(worl
     let filter =
         RunFilter { app: Some(app()), scope: Some(scope()), limit: 100, ..RunFilter::default() };
     assert!(world.store.run_list(filter).await.unwrap().rows.is_empty());
-    let signals = world.store.signal_list(&app(), 100).await.unwrap();
+    let signals = world.store.signal_list(&app(), None, 100).await.unwrap();
     assert_eq!(signals.iter().map(|row| row.scope.clone()).collect::<Vec<_>>(), [Some(south)]);
     for (run, of, at) in kept {
         assert!(is_there(world, run).await);
         assert_eq!(count_events(world, &of, &at).await, 3);
         assert_eq!(world.store.workflow_list(&of, Some(&at)).await.unwrap().len(), 2);
-        assert_eq!(world.store.signal_list(&of, 100).await.unwrap().len(), 1);
+        assert_eq!(world.store.signal_list(&of, None, 100).await.unwrap().len(), 1);
     }
-    let verbs = world.store.audit_list(&app(), 100).await.unwrap();
+    let verbs = world.store.audit_list(&app(), None, 100).await.unwrap();
     let verbs: Vec<&str> = verbs.iter().map(|row| row.verb.as_str()).collect();
     assert!(verbs.contains(&"delete") && verbs.contains(&"deleted") && verbs.contains(&"publish"));
 }
@@ -146,7 +146,7 @@ pub async fn a_delivery_to_a_deleted_workflow_fails_in_sight<F: StoreFactory>(wo
         world.store.event_redrive(Redrive { event: pending, actor, reason }).await.unwrap();
     assert_eq!((redriven.deliveries, redriven.dropped), (1, vec![WorkflowKey::from("flow")]));
     assert_eq!(world.store.event_dispatch(&app(), 10).await.unwrap().dispatched, [pending]);
-    let verbs = world.store.audit_list(&app(), 10).await.unwrap();
+    let verbs = world.store.audit_list(&app(), None, 10).await.unwrap();
     assert!(verbs.iter().any(|row| row.verb == "drop_delivery" && row.details.contains("flow")));
     assert!(world.store.workflow_list(&app(), None).await.unwrap().len() == 1, "nothing came back");
 }
@@ -224,7 +224,7 @@ pub async fn an_unexplained_effect_holds_a_deletion_up<F: StoreFactory>(world: &
     world.store.delete_begin(delete(None, Force::Unexplained)).await.unwrap();
     assert!(go_on(world, None).await.done);
     assert!(!is_there(world, run).await);
-    assert!(world.store.effect_list(&app(), 10).await.unwrap().is_empty());
+    assert!(world.store.effect_list(&app(), None, 10).await.unwrap().is_empty());
 }
 
 /// An effect that becomes unexplained after the beginning is named by the pass, and force goes over it later.
@@ -308,7 +308,7 @@ pub async fn audit_rows_stay_with_ids_only<F: StoreFactory>(world: &World<F>) {
     let reply = |_: &_| crate::Reply::Answer(succeeded(json!(1)));
     drive.to_end(&world.store, reply).await.unwrap();
     delete_all(world, None).await;
-    let rows = world.store.audit_list(&app(), 100).await.unwrap();
+    let rows = world.store.audit_list(&app(), None, 100).await.unwrap();
     let row = rows.iter().find(|row| row.verb == "cancel").unwrap();
     assert_eq!((row.run, row.actor.as_str(), row.details.as_str()), (Some(run), "bob", "{}"));
 }
@@ -333,7 +333,7 @@ pub async fn audit_rows_of_pruned_runs_stay_with_ids_only<F: StoreFactory>(world
     let prune = Prune { app: app(), scope: None, what, before, limit: 100, audit: None };
     assert_eq!(world.store.prune(prune).await.unwrap().deleted, 3);
     let bared = async || {
-        let rows = world.store.audit_list(&app(), 100).await.unwrap();
+        let rows = world.store.audit_list(&app(), None, 100).await.unwrap();
         let of_runs = rows.into_iter().filter(|row| row.verb == "cancel");
         let bare = of_runs.filter(|row| row.run.is_some() && row.details == "{}");
         let mut bare: Vec<String> = bare.map(|row| row.reason).collect();

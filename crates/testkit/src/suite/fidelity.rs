@@ -155,7 +155,7 @@ pub async fn a_signals_data_come_back_as_they_were<F: StoreFactory>(world: &Worl
         let mut drive = world.claim_run(run).await;
         world.park(&mut drive, Dependency::on("approval", &key)).await;
         world.signal(Signal::new("approval", &key).data(&value)).await;
-        let listed = world.store.signal_list(&app(), 1_000).await.unwrap();
+        let listed = world.store.signal_list(&app(), None, 1_000).await.unwrap();
         let listed = listed.iter().find(|row| row.key == key).unwrap();
         assert!(same(&listed.data, &value), "{value} became {}", listed.data);
         let Some(Wake::Signal(data)) = world.row(run).await.resume.map(|resume| resume.wake) else {
@@ -212,7 +212,7 @@ pub async fn what_people_write_is_kept<F: StoreFactory>(world: &World<F>) {
     let committed = world.store.run_commit(commit).await.unwrap();
     assert_eq!(world.row(run).await, committed.run);
     assert_eq!(committed.run.cancel.as_ref().unwrap().reason, text);
-    let row = world.store.audit_list(&app(), 1).await.unwrap().remove(0);
+    let row = world.store.audit_list(&app(), None, 1).await.unwrap().remove(0);
     assert_eq!((&row.actor, &row.reason), (&text, &text));
     assert_eq!(serde_json::from_str::<Value>(&row.details).unwrap(), json!({ "text": text }));
 }

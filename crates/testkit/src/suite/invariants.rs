@@ -176,7 +176,7 @@ fn check_groups(detail: &RunDetail) {
 /// Never parked and signaled; where one signal has more runs than it wakes at once, the scan wakes the rest.
 async fn check_signaled<S: TxStore>(store: &S, runs: &[Run]) {
     for app in store.app_list().await.unwrap() {
-        let signals = store.signal_list(&app, 10_000).await.unwrap();
+        let signals = store.signal_list(&app, None, 10_000).await.unwrap();
         let waits_in_vain = |run: &Run| {
             let Phase::Waiting(Wait { on: Some(on), .. }) = &run.phase else { return false };
             run.origin.app == app && signals.iter().any(|signal| ends(signal, run, on))

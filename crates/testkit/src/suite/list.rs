@@ -128,6 +128,7 @@ macro_rules! store_suite {
                     old_events_that_are_held_hide_no_free_one
                     a_dead_lettered_event_is_redriven
                     an_expired_event_is_not_redriven
+                    a_redrive_and_an_expiry_never_both_win
                     a_policy_prunes_what_it_names_and_no_more
                     a_tree_is_pruned_as_a_whole_or_not_at_all
                     an_abandoned_effect_outlives_every_policy
@@ -164,6 +165,7 @@ macro_rules! store_suite {
                     a_signal_for_a_canceled_run_changes_nothing
                     signals_that_no_run_has_used_are_listed_with_their_age
                     a_signal_is_spent_by_the_outcome_that_rests_on_it
+                    a_signal_is_not_spent_by_a_run_that_ends_without_an_outcome
                     no_two_signals_collide_whatever_their_keys
                 }
                 children {
@@ -228,6 +230,8 @@ macro_rules! store_suite {
                     each_verb_is_audited_with_its_write
                     a_retry_starts_the_counts_again_and_keeps_outcomes
                     an_abandoned_effect_stays_listed
+                    health_counts_the_effects_that_are_listed
+                    lists_are_narrowed_to_a_scope_by_the_store
                     unexplained_effects_are_listed_oldest_first
                     runs_are_listed_newest_first_and_filtered_by_the_store
                     pages_are_stable_while_runs_come_and_change

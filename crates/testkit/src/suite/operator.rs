@@ -5,11 +5,12 @@
 use serde_json::json;
 use surefoot_kernel_core::{
     Answer, App, Audit, Code, Command, Committed, Dependency, EffectState, Event, EventFilter,
-    Failure, Mode, OperatorStore as _, Phase, ReconcileAnswer, RowInput, RunFilter, RunId, RunRow,
-    RunState, RunStore as _, Scope, SessionReport, StoreError, Todo, Verdict, WorkflowKey,
+    EventStore as _, Failure, Mode, OperatorStore as _, Phase, ReconcileAnswer, RowInput,
+    RunFilter, RunId, RunRow, RunState, RunStore as _, Scope, SendSignal, SessionReport, Signal,
+    Standing, StoreError, Todo, Verdict, WorkflowKey,
 };
 
-use super::world::{LEASE, World, app, cancel, failed, scope, step, succeeded, unknown};
+use super::world::{LEASE, World, app, cancel, failed, scope, send, step, succeeded, unknown};
 use super::{StoreFactory, Tamper};
 use crate::plans::{ambiguous, idempotent, plan, pure, triggered};
 
@@ -131,13 +132,13 @@ pub async fn of_two_verdicts_one_wins<F: StoreFactory>(world: &World<F>) {
         }
         let second = commits.pop().unwrap();
         let first = commits.pop().unwrap();
-        let rows = world.store.audit_list(&app(), 1_000).await.unwrap().len();
+        let rows = world.store.audit_list(&app(), None, 1_000).await.unwrap().len();
         let (one, two) =
             tokio::join!(world.store.run_commit(first.clone()), world.other.run_commit(second));
         assert!(one.is_ok() != two.is_ok(), "{one:?} {two:?}");
         let lost = one.err().or(two.err());
         assert!(matches!(lost, Some(StoreError::Conflict | StoreError::LeaseLost)), "{lost:?}");
-        assert_eq!(world.store.audit_list(&app(), 1_000).await.unwrap().len(), rows + 1);
+        assert_eq!(world.store.audit_list(&app(), None, 1_000).await.unwrap().len(), rows + 1);
         let again = world.store.run_commit(first).await;
         assert!(again.is_err(), "a second look is needed for a second verdict");
     }
@@ -151,7 +152,7 @@ pub async fn each_verb_is_audited_with_its_write<F: StoreFactory>(world: &World<
     let commit = world.decided(run, ask).await.audited(audit("reconcile"));
     world.store.run_commit(commit.clone()).await.unwrap();
     assert!(world.store.run_commit(commit).await.is_err());
-    let rows = world.store.audit_list(&app(), 100).await.unwrap();
+    let rows = world.store.audit_list(&app(), None, 100).await.unwrap();
     let row = &rows[0];
     assert_eq!((row.actor.as_str(), row.verb.as_str(), row.run), ("bob", "reconcile", Some(run)));
     let version = Some(world.row(run).await.origin.version);
@@ -163,9 +164,9 @@ pub async fn each_verb_is_audited_with_its_write<F: StoreFactory>(world: &World<
     assert!(before <= row.at && row.at <= world.now().await);
     assert_eq!(rows.iter().filter(|row| row.run.is_some()).count(), 1);
     world.publish("late", plan(vec![pure("a")])).await;
-    let newest = world.store.audit_list(&app(), 1).await.unwrap();
+    let newest = world.store.audit_list(&app(), None, 1).await.unwrap();
     assert!(newest.len() == 1 && newest[0].version.is_some(), "newest first: {newest:?}");
-    assert!(world.store.audit_list(&App::from("bank"), 100).await.unwrap().is_empty());
+    assert!(world.store.audit_list(&App::from("bank"), None, 100).await.unwrap().is_empty());
     assert_eq!(world.row(run).await.effect().unwrap().state, EffectState::Ambiguous);
 }
 
@@ -206,12 +207,65 @@ pub async fn an_abandoned_effect_stays_listed<F: StoreFactory>(world: &World<F>)
     };
     assert_eq!((error.code, effect.state), (Code::ABANDONED, EffectState::AbandonedUnknown));
     world.pass_secs(400 * 86_400).await;
-    let listed = world.store.effect_list(&app(), 10).await.unwrap();
+    let listed = world.store.effect_list(&app(), None, 10).await.unwrap();
     assert!(
         listed.iter().any(|row| row.run == run && row.state() == EffectState::AbandonedUnknown)
     );
     let health = world.store.app_health(&app()).await.unwrap();
     assert_eq!((health.unsettled_effects, health.oldest_unsettled), (0, None));
+    assert_eq!((health.outputs_missing, health.effects_given_up), (0, 1));
+}
+
+/// What the numbers count is what the list shows, also behind it.
+pub async fn health_counts_the_effects_that_are_listed<F: StoreFactory>(world: &World<F>) {
+    for give_up in [false, true, true] {
+        let run = in_attention(world).await;
+        if give_up {
+            let abandon = RowInput::Abandon { accept_unknown: true, unclaimable: false };
+            verb(world, run, abandon).await;
+        }
+    }
+    for give_up in [false, true] {
+        let mut refused = world.running(plan(vec![idempotent("a")])).await;
+        let error = Failure::new(Code::OUTPUT_INVALID, "`receipt` is missing");
+        world
+            .answer(&mut refused, Answer::OutputRefused { error, evidence: "{}".to_owned() })
+            .await;
+        if give_up {
+            // It is known to have happened: nothing is left to be found out.
+            let abandon = RowInput::Abandon { accept_unknown: false, unclaimable: false };
+            verb(world, refused.run().id, abandon).await;
+        }
+    }
+    let listed = world.store.effect_list(&app(), None, 100).await.unwrap();
+    let shown = |standing| listed.iter().filter(|row| row.standing() == Some(standing)).count();
+    let all = [Standing::Unexplained, Standing::OutputMissing, Standing::GivenUp];
+    assert_eq!(all.map(shown), [1, 1, 2]);
+    assert_eq!(listed.len(), 4, "each row has a standing");
+    let health = world.store.app_health(&app()).await.unwrap();
+    let counted = (health.unsettled_effects, health.outputs_missing, health.effects_given_up);
+    assert_eq!(counted, (1, 1, 2));
+}
+
+/// A list of one scope has what is there and nothing else; signals of the app as a whole are of no scope.
+pub async fn lists_are_narrowed_to_a_scope_by_the_store<F: StoreFactory>(world: &World<F>) {
+    in_attention(world).await;
+    world.signal(Signal::new("approval", "7")).await;
+    let wide = SendSignal { scope: None, ..send(Signal::new("approval", "8")) };
+    world.store.signal_send(wide).await.unwrap();
+    let run = world.start("flow").await;
+    let commit = world.decided(run, cancel()).await.audited(audit("cancel"));
+    world.store.run_commit(commit).await.unwrap();
+    let (here, there) = (scope(), Scope::from("nowhere"));
+    for (of, expected) in [(None, [1, 2, 1]), (Some(&here), [1, 1, 1]), (Some(&there), [0, 0, 0])] {
+        let effects = world.store.effect_list(&app(), of, 10).await.unwrap().len();
+        let signals = world.store.signal_list(&app(), of, 10).await.unwrap().len();
+        let audits = world.store.audit_list(&app(), of, 10).await.unwrap();
+        let cancels = audits.iter().filter(|row| row.verb == "cancel").count();
+        assert_eq!([effects, signals, cancels], expected, "{of:?}");
+    }
+    // The newest rows of other scopes do not push these out of a short list.
+    assert_eq!(world.store.audit_list(&app(), Some(&here), 1).await.unwrap().len(), 1);
 }
 
 /// Covers behaviour 181.
@@ -226,7 +280,7 @@ pub async fn unexplained_effects_are_listed_oldest_first<F: StoreFactory>(world:
     world.answer(&mut refused, Answer::OutputRefused { error, evidence }).await;
     world.pass_secs(300).await;
 
-    let listed = world.store.effect_list(&app(), 10).await.unwrap();
+    let listed = world.store.effect_list(&app(), None, 10).await.unwrap();
     let shape: Vec<_> = listed.iter().map(|row| (row.run, row.state(), row.run_state)).collect();
     let expected = [
         (executing.run().id, EffectState::Marked, RunState::Running),
@@ -240,8 +294,8 @@ pub async fn unexplained_effects_are_listed_oldest_first<F: StoreFactory>(world:
     assert_eq!(first.revision, world.row(first.run).await.revision);
     assert!(first.now.since(first.effect.since).get() >= 300_000_000);
     assert_eq!(listed[2].effect.evidence.as_deref(), Some("{\"paid\":true}"));
-    assert_eq!(world.store.effect_list(&app(), 1).await.unwrap().len(), 1);
-    assert!(world.store.effect_list(&App::from("bank"), 10).await.unwrap().is_empty());
+    assert_eq!(world.store.effect_list(&app(), None, 1).await.unwrap().len(), 1);
+    assert!(world.store.effect_list(&App::from("bank"), None, 10).await.unwrap().is_empty());
     let health = world.store.app_health(&app()).await.unwrap();
     assert_eq!(health.unsettled_effects, 2);
     assert_eq!(health.oldest_unsettled, Some(first.effect.since));

@@ -98,7 +98,7 @@ pub async fn a_stored_version_is_made_live_on_request<F: StoreFactory>(world: &W
     assert_eq!((activated.version, activated.revision), (first.version, 1));
     let run = world.emit(low()).await.runs[0];
     assert_eq!(world.row(run).await.origin.version, first.version);
-    let audit = world.store.audit_list(&app(), 1).await.unwrap().remove(0);
+    let audit = world.store.audit_list(&app(), None, 1).await.unwrap().remove(0);
     assert_eq!((audit.actor.as_str(), audit.version), ("bob", Some(first.version)));
     assert_eq!(audit.reason, "back to what worked");
     world.store.version_activate(activation(2, None)).await.unwrap();
@@ -313,11 +313,15 @@ pub async fn an_activation_is_switched_off_and_on<F: StoreFactory>(world: &World
     world.publish("flow", both.clone()).await;
     let off = world.store.activation_set(switch(Some("low"), false)).await.unwrap();
     assert_eq!(off.changed, ["low"]);
-    let row = world.store.audit_list(&app(), 1).await.unwrap().remove(0);
+    let row = world.store.audit_list(&app(), None, 1).await.unwrap().remove(0);
     assert_eq!((row.verb.as_str(), row.actor.as_str(), row.scope), ("disable", "bob", scope()));
     let again = world.store.activation_set(switch(Some("low"), false)).await.unwrap();
     assert!(again.changed.is_empty());
-    assert_eq!(world.store.audit_list(&app(), 100).await.unwrap().len(), 2, "nothing, no row");
+    assert_eq!(
+        world.store.audit_list(&app(), None, 100).await.unwrap().len(),
+        2,
+        "nothing, no row"
+    );
     // A version without the trigger does not forget the switch.
     world.publish("flow", plan(vec![pure("b")])).await;
     world.publish("flow", both).await;

@@ -181,7 +181,7 @@ pub async fn a_dead_lettered_event_is_redriven<F: StoreFactory>(world: &World<F>
     assert!(matches!(twice, Err(RetentionError::NotDeadLettered { .. })), "{twice:?}");
     assert_eq!(world.store.event_dispatch(&app(), 10).await.unwrap().dispatched, [event]);
     assert_eq!(events(world).await[0].runs.len(), 1);
-    let audit = world.store.audit_list(&app(), 1).await.unwrap().remove(0);
+    let audit = world.store.audit_list(&app(), None, 1).await.unwrap().remove(0);
     assert_eq!((audit.verb.as_str(), audit.actor.as_str()), ("redrive", "bob"));
     let unknown = redrive(surefoot_kernel_core::EventId::from_bytes([9; 16]));
     let unknown = world.store.event_redrive(unknown).await;
@@ -201,13 +201,31 @@ pub async fn an_expired_event_is_not_redriven<F: StoreFactory>(world: &World<F>)
     assert_eq!(health.events_dead_lettered, 0, "nobody can do anything about it any more");
 }
 
+/// An old event that is redriven while it expires is one or the other: it never waits for its runs without a payload.
+pub async fn a_redrive_and_an_expiry_never_both_win<F: StoreFactory>(world: &World<F>) {
+    let Some(event) = dead_lettered(world).await else { return };
+    assert!(world.tamper(Tamper::MendDispatch(event)).await);
+    world.pass_secs(31 * DAY).await;
+    let place = app();
+    let expire = world.store.event_expire(&place, 10);
+    let (emptied, redriven) = tokio::join!(expire, world.other.event_redrive(redrive(event)));
+    let emptied = emptied.unwrap().emptied;
+    assert_eq!(emptied, u32::from(redriven.is_err()), "{redriven:?}");
+    let dispatched = world.store.event_dispatch(&app(), 10).await.unwrap().dispatched;
+    assert_eq!(dispatched.len(), usize::from(redriven.is_ok()));
+    if let Some(run) = events(world).await[0].runs.first() {
+        let invocation = world.stored(*run).await.invocation.unwrap();
+        assert_eq!(invocation.trigger, json!({ "item": "bolt" }));
+    }
+}
+
 /// Only what ended in a named state, long enough ago, is pruned; audit rows and events stay.
 pub async fn a_policy_prunes_what_it_names_and_no_more<F: StoreFactory>(world: &World<F>) {
     let good = ended(world).await;
     let canceled = world.start("flow").await;
     world.cancel(canceled).await;
     let living = world.start("flow").await;
-    let audits = world.store.audit_list(&app(), 100).await.unwrap().len();
+    let audits = world.store.audit_list(&app(), None, 100).await.unwrap().len();
     let early = Prune {
         app: app(),
         scope: None,
@@ -229,7 +247,7 @@ pub async fn a_policy_prunes_what_it_names_and_no_more<F: StoreFactory>(world: &
     assert!(!is_there(world, good).await && is_there(world, canceled).await);
     assert_eq!(prune_once(world, runs_in(RunState::ALL)).await.deleted, 1);
     assert!(!is_there(world, canceled).await && is_there(world, living).await);
-    assert_eq!(world.store.audit_list(&app(), 100).await.unwrap().len(), audits);
+    assert_eq!(world.store.audit_list(&app(), None, 100).await.unwrap().len(), audits);
     assert_eq!(events(world).await.len(), 3);
     end(world, living).await;
 }
@@ -265,7 +283,7 @@ pub async fn an_abandoned_effect_outlives_every_policy<F: StoreFactory>(world: &
     world.input(run, abandon).await.unwrap();
     world.pass_secs(400 * DAY).await;
     assert_eq!(prune_once(world, runs_in(RunState::ALL)).await, Pruned::default());
-    assert_eq!(world.store.effect_list(&app(), 10).await.unwrap().len(), 1);
+    assert_eq!(world.store.effect_list(&app(), None, 10).await.unwrap().len(), 1);
 }
 
 /// A call prunes as much as it may, says that there is more, and the oldest go first.
@@ -302,7 +320,7 @@ pub async fn pruning_goes_on_where_it_stopped<F: StoreFactory>(world: &World<F>)
     }
     assert_eq!(counts.iter().sum::<u32>(), 5, "{counts:?}");
     assert!(counts.iter().all(|count| *count <= 2), "{counts:?}");
-    let audits = world.store.audit_list(&app(), 100).await.unwrap();
+    let audits = world.store.audit_list(&app(), None, 100).await.unwrap();
     let written = audits.iter().filter(|row| row.verb == "prune" && row.scope == scope()).count();
     assert_eq!(written, counts.iter().filter(|count| **count > 0).count());
 }
@@ -347,7 +365,7 @@ pub async fn only_spent_signals_are_pruned<F: StoreFactory>(world: &World<F>) {
     end(world, run).await;
     world.signal(Signal::new("approval", "8")).await;
     assert_eq!(prune_once(world, Prunable::SpentSignals).await.deleted, 1);
-    let left = world.store.signal_list(&app(), 10).await.unwrap();
+    let left = world.store.signal_list(&app(), None, 10).await.unwrap();
     assert_eq!(left.iter().map(|row| row.key.as_str()).collect::<Vec<_>>(), ["8"]);
     let again = world.store.signal_send(send(Signal::new("approval", "8"))).await.unwrap();
     assert!(!again.new);
@@ -367,11 +385,11 @@ pub async fn audit_rows_go_by_a_switch_of_their_own<F: StoreFactory>(world: &Wor
     world.store.run_commit(commit).await.unwrap();
     prune_once(world, runs_in(RunState::ALL)).await;
     assert!(!is_there(world, run).await);
-    let rows = world.store.audit_list(&app(), 10).await.unwrap();
+    let rows = world.store.audit_list(&app(), None, 10).await.unwrap();
     assert!(rows.iter().any(|row| row.verb == "cancel" && row.run == Some(other)));
     let pruned = prune_once(world, Prunable::Audit).await;
     assert_eq!(u64::from(pruned.deleted), rows.len() as u64);
-    assert!(world.store.audit_list(&app(), 10).await.unwrap().is_empty());
+    assert!(world.store.audit_list(&app(), None, 10).await.unwrap().is_empty());
 }
 
 /// What nobody listened to is emptied on request; its key stays taken.

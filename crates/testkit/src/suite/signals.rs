@@ -284,22 +284,22 @@ pub async fn signals_that_no_run_has_used_are_listed_with_their_age<F: StoreFact
     world.pass_secs(1).await;
     world.signal(approved("7")).await;
     world.pass_secs(60).await;
-    let listed = world.store.signal_list(&app(), 10).await.unwrap();
+    let listed = world.store.signal_list(&app(), None, 10).await.unwrap();
     let shape: Vec<_> =
         listed.iter().map(|row| (row.scope.clone(), row.kind.as_str(), row.key.as_str())).collect();
     assert_eq!(shape, [(None, "approval", "8"), (Some(scope()), "approval", "7")]);
     assert_eq!((&listed[0].data, &listed[1].data), (&Value::Null, &json!({ "by": "ada" })));
     assert!(before <= listed[0].recorded_at && listed[0].recorded_at < listed[1].recorded_at);
     assert!(listed[1].now.since(listed[1].recorded_at).get() >= 60_000_000);
-    assert_eq!(world.store.signal_list(&app(), 1).await.unwrap().len(), 1);
-    assert!(world.store.signal_list(&App::from("bank"), 10).await.unwrap().is_empty());
+    assert_eq!(world.store.signal_list(&app(), None, 1).await.unwrap().len(), 1);
+    assert!(world.store.signal_list(&App::from("bank"), None, 10).await.unwrap().is_empty());
 }
 
 /// A signal is spent when a run records an outcome on it, not when it wakes one.
 pub async fn a_signal_is_spent_by_the_outcome_that_rests_on_it<F: StoreFactory>(world: &World<F>) {
     let run = waiting(world, approval("7")).await;
     world.signal(approved("7")).await;
-    let unused = async || world.store.signal_list(&app(), 10).await.unwrap().len();
+    let unused = async || world.store.signal_list(&app(), None, 10).await.unwrap().len();
     assert_eq!(unused().await, 1, "it woke a run that has recorded nothing yet");
     let mut drive = world.claim_run(run).await;
     world.answer(&mut drive, succeeded(json!(1))).await;
@@ -309,6 +309,30 @@ pub async fn a_signal_is_spent_by_the_outcome_that_rests_on_it<F: StoreFactory>(
     world.park(&mut later, approval("7")).await;
     assert_eq!(wake_of(later.run()), Some(&Wake::Signal(json!({ "by": "ada" }))));
     assert!(!world.signal(approved("7")).await.new);
+}
+
+/// A run that was canceled, or given up, before it recorded anything on its signal has not used it.
+pub async fn a_signal_is_not_spent_by_a_run_that_ends_without_an_outcome<F: StoreFactory>(
+    world: &World<F>,
+) {
+    let unused = async || world.store.signal_list(&app(), None, 10).await.unwrap().len();
+    let give_up = RowInput::Abandon { accept_unknown: false, unclaimable: true };
+    for (key, input) in [("7", super::world::cancel()), ("8", give_up)] {
+        let run = waiting(world, approval(key)).await;
+        let before = unused().await;
+        assert_eq!(world.signal(approved(key)).await.woken, [run]);
+        let ended = world.decided(run, input).await;
+        let ended = world.store.run_commit(ended).await.unwrap().run;
+        assert!(ended.state().is_terminal(), "{}", ended.state());
+        assert_eq!(unused().await, before + 1, "nothing rests on it");
+    }
+    // A failure is an outcome.
+    let run = waiting(world, approval("9")).await;
+    world.signal(approved("9")).await;
+    let before = unused().await;
+    let mut drive = world.claim_run(run).await;
+    world.answer(&mut drive, super::world::failed(false)).await;
+    assert_eq!(unused().await, before - 1);
 }
 
 /// Covers field fault 93.

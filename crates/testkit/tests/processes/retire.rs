@@ -125,14 +125,14 @@ async fn check(place: &Place) {
     let broken = sqlx::query("PRAGMA foreign_key_check").fetch_all(&mut conn).await.unwrap();
     assert!(broken.is_empty(), "{} rows of nothing", broken.len());
     for half in [
-        "SELECT count(*) FROM event LEFT JOIN event_payload ON event = no
+        "SELECT count(*) FROM surefoot_event LEFT JOIN surefoot_event_payload ON event = no
             WHERE (emptied_at IS NULL) <> (event IS NOT NULL)",
-        "SELECT count(*) FROM run LEFT JOIN run_payload ON run = no WHERE run IS NULL",
-        "SELECT count(*) FROM run WHERE seq > 0
-            AND seq <> (SELECT sum(count) FROM journal WHERE run = no)",
-        "SELECT count(*) FROM run LEFT JOIN version ON version.id = run.version
+        "SELECT count(*) FROM surefoot_run LEFT JOIN surefoot_run_payload ON run = no WHERE run IS NULL",
+        "SELECT count(*) FROM surefoot_run WHERE seq > 0
+            AND seq <> (SELECT sum(count) FROM surefoot_journal WHERE run = no)",
+        "SELECT count(*) FROM surefoot_run AS run LEFT JOIN surefoot_version AS version ON version.id = run.version
             WHERE version.id IS NULL",
-        "SELECT count(*) FROM event WHERE length(runs) <> 16",
+        "SELECT count(*) FROM surefoot_event WHERE length(runs) <> 16",
     ] {
         assert_eq!(count(&mut conn, half).await, 0, "{half}");
     }
@@ -154,7 +154,7 @@ async fn a_process_that_is_killed_while_it_deletes_leaves_nothing_half_there() {
         check(&place).await;
     }
     let mut conn = SqliteConnection::connect(place.store().to_str().unwrap()).await.unwrap();
-    let left = count(&mut conn, "SELECT count(*) FROM run").await;
+    let left = count(&mut conn, "SELECT count(*) FROM surefoot_run").await;
     assert!(
         left < i64::from(SCOPES * EVENTS),
         "the children come to nothing before they are killed"
@@ -176,12 +176,12 @@ async fn a_process_that_is_killed_while_it_deletes_leaves_nothing_half_there() {
         assert!(!again.new && again.same_payload);
     }
     for (left, expected) in [
-        ("SELECT count(*) FROM run", 0),
-        ("SELECT count(*) FROM journal", 0),
-        ("SELECT count(*) FROM deletion", 0),
-        ("SELECT count(*) FROM doomed", 0),
-        ("SELECT count(*) FROM workflow", i64::from(SCOPES - KEPT_FROM)),
-        ("SELECT count(*) FROM audit WHERE verb = 'deleted'", i64::from(KEPT_FROM)),
+        ("SELECT count(*) FROM surefoot_run", 0),
+        ("SELECT count(*) FROM surefoot_journal", 0),
+        ("SELECT count(*) FROM surefoot_deletion", 0),
+        ("SELECT count(*) FROM surefoot_doomed", 0),
+        ("SELECT count(*) FROM surefoot_workflow", i64::from(SCOPES - KEPT_FROM)),
+        ("SELECT count(*) FROM surefoot_audit WHERE verb = 'deleted'", i64::from(KEPT_FROM)),
     ] {
         assert_eq!(count(&mut conn, left).await, expected, "{left}");
     }

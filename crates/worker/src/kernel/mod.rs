@@ -156,6 +156,7 @@ impl<S: TxStore> Kernel<S> {
     async fn send(&self, scope: Option<Scope>, signal: Signal) -> Result<SignalSent, SignalError> {
         let signal = signal.check()?;
         let send = SendSignal { app: self.app().clone(), scope, signal };
+        send.check_names()?;
         let sent = emit::signal(self, send).await?;
         if !sent.woken.is_empty() {
             self.local().wake(false);
@@ -171,6 +172,7 @@ impl<S: TxStore> Kernel<S> {
     ) -> Result<AfterCommit<SignalSent>, SignalError> {
         let signal = signal.check()?;
         let send = SendSignal { app: self.app().clone(), scope, signal };
+        send.check_names()?;
         let sent = self.inner.store.signal_send_in(tx, send).await?;
         let tell = if sent.woken.is_empty() { Tell::Nobody } else { Tell::Claimers };
         Ok(self.after_commit(sent, tell))

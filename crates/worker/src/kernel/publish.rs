@@ -36,7 +36,7 @@ pub struct Publication {
 }
 
 impl Publication {
-    /// The workflow's key in its scope, 1 to 200 characters, and its source.
+    /// The workflow's key in its scope, 1 to 200 characters without white space, and its source.
     pub fn new(workflow: impl Into<WorkflowKey>, source: impl Into<String>) -> Self {
         Self {
             workflow: workflow.into(),
@@ -96,10 +96,6 @@ pub(super) fn compiled<S: TxStore>(
     manifest: &Manifest,
     publication: Publication,
 ) -> Result<Publish, PublishError> {
-    let got = publication.workflow.as_str().chars().count();
-    if !(1..=200).contains(&got) {
-        return Err(PublishError::KeyLength { got });
-    }
     let budget = Amounts::of(publication.budget)?;
     let plan = compile_and_bind(&publication.source, manifest, &publication.bindings);
     let plan = plan.map_err(|findings| PublishError::Compile {
@@ -107,7 +103,7 @@ pub(super) fn compiled<S: TxStore>(
         findings: findings.iter().filter_map(|one| serde_json::to_value(one).ok()).collect(),
     })?;
     let app = kernel.app().clone();
-    Ok(Publish {
+    let publish = Publish {
         author: publication.author.unwrap_or_else(|| format!("app:{app}")),
         app,
         scope: scope.clone(),
@@ -118,7 +114,9 @@ pub(super) fn compiled<S: TxStore>(
         budget,
         activate: publication.activate,
         authorization: publication.authorization,
-    })
+    };
+    publish.check_names()?;
+    Ok(publish)
 }
 
 /// Stores a version. One whose answer was lost is looked for by its id, since publishing it again would make two.

@@ -122,13 +122,15 @@ impl<S: TxStore> Scoped<S> {
     }
 
     fn checked(&self, event: Event) -> Result<Emit, EmitError> {
-        Ok(Emit {
+        let emit = Emit {
             app: self.kernel.app().clone(),
             scope: self.scope.clone(),
             id: self.kernel.ids().event(),
             event: event.check()?,
             eager: None,
-        })
+        };
+        emit.check_names()?;
+        Ok(emit)
     }
 }
 

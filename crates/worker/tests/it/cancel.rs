@@ -37,7 +37,7 @@ async fn a_queued_or_waiting_run_is_canceled_at_once() {
         assert_eq!(message(&world.run(run).await.phase), Some("no need any more"));
     }
     assert_eq!(world.log().count("mail"), 0);
-    let audit = world.store.audit_list(&APP.into(), 10).await.unwrap();
+    let audit = world.store.audit_list(&APP.into(), None, 10).await.unwrap();
     assert_eq!(audit.iter().filter(|row| row.verb == "cancel").count(), 2);
 }
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use surefoot_kernel_core::{EmitError, Event, PublishError, RunState, Signal, StoreError, TxStore};
+use surefoot_kernel_core::{
+    EmitError, Event, PublishError, RunState, Signal, SignalError, StoreError, TxStore,
+};
 use surefoot_worker::{AwaitError, Kernel, Publication, Running, Scoped, Worker};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -74,9 +76,26 @@ async fn a_source_that_does_not_compile_is_refused_with_its_place() {
     let Err(PublishError::Compile { rendered, findings }) = refused else { panic!("{refused:?}") };
     assert!(rendered.contains("mial"), "{rendered}");
     assert_eq!(findings[0]["line"], 2);
-    let long = Publication::new("x".repeat(201), "steps: []");
-    let refused = world.kernel.scope(SCOPE).publish(world.module.manifest(), long).await;
-    assert!(matches!(refused, Err(PublishError::KeyLength { got: 201 })));
+}
+
+/// A name that nobody could tell from another one makes no place of its own.
+#[tokio::test(start_paused = true)]
+async fn what_is_no_name_is_refused_where_it_comes_in() {
+    let world = World::new(Actions::default());
+    let manifest = world.module.manifest();
+    for (scope, key) in [(SCOPE, "x".repeat(201)), (SCOPE, "my flow".into()), (" ", "work".into())]
+    {
+        let publication = Publication::new(key, "steps:\n  - mail: { n: 1 }\n");
+        let refused = world.kernel.scope(scope).publish(manifest, publication).await;
+        assert!(matches!(refused, Err(PublishError::Name(_))), "{refused:?}");
+    }
+    let blank = world.kernel.scope("");
+    let emitted = blank.emit(Event::new("stock.low", json!({}))).await;
+    assert!(matches!(emitted, Err(EmitError::Name(_))), "{emitted:?}");
+    let started = world.kernel.scope(SCOPE).emit(Event::start("my flow", json!({}))).await;
+    assert!(matches!(started, Err(EmitError::Name(_))), "{started:?}");
+    let signaled = blank.signal(Signal::new("approval", "7")).await;
+    assert!(matches!(signaled, Err(SignalError::Name(_))), "{signaled:?}");
 }
 
 /// Covers behaviour 83.

@@ -379,14 +379,24 @@ impl OperatorStore for TestStore {
     async fn run_detail(&self, run: RunId) -> Result<Option<RunDetail>, StoreError> {
         self.inner.run_detail(run).await
     }
-    async fn effect_list(&self, app: &App, limit: u32) -> Result<Vec<EffectRow>, StoreError> {
-        self.inner.effect_list(app, limit).await
+    async fn effect_list(
+        &self,
+        app: &App,
+        scope: Option<&Scope>,
+        limit: u32,
+    ) -> Result<Vec<EffectRow>, StoreError> {
+        self.inner.effect_list(app, scope, limit).await
     }
     async fn event_list(&self, filter: EventFilter) -> Result<Page<EventRow>, StoreError> {
         self.inner.event_list(filter).await
     }
-    async fn signal_list(&self, app: &App, limit: u32) -> Result<Vec<SignalRow>, StoreError> {
-        self.inner.signal_list(app, limit).await
+    async fn signal_list(
+        &self,
+        app: &App,
+        scope: Option<&Scope>,
+        limit: u32,
+    ) -> Result<Vec<SignalRow>, StoreError> {
+        self.inner.signal_list(app, scope, limit).await
     }
     async fn session_list(&self, app: &App) -> Result<Vec<SessionRow>, StoreError> {
         self.inner.session_list(app).await
@@ -398,8 +408,13 @@ impl OperatorStore for TestStore {
         self.inner.store_check().await
     }
 
-    async fn audit_list(&self, app: &App, limit: u32) -> Result<Vec<AuditRow>, StoreError> {
-        self.inner.audit_list(app, limit).await
+    async fn audit_list(
+        &self,
+        app: &App,
+        scope: Option<&Scope>,
+        limit: u32,
+    ) -> Result<Vec<AuditRow>, StoreError> {
+        self.inner.audit_list(app, scope, limit).await
     }
 }
 

@@ -1,5 +1,6 @@
 //! Explanations of runs that were driven through the real state machine.
 
+mod advice;
 mod effects;
 mod loops;
 mod promises;

@@ -436,6 +436,7 @@ fn abandoned_without_knowing() {
         expect![[r#"
             Failed at step `steps.0` (`pay`) with ABANDONED: an operator gave the run up; what became of the effect of `pay` is unknown
             - ended: it has ended: nothing moves it any more
+            - given_up: nobody found out whether the effect of step `steps.0` (`pay`) happened, and that was accepted: ask the provider for effect key 7ae512c9ebb0cb51fa90945f5d6bbe36d29bd83822a6f8e3b9d785b1e3473e69. It stays listed, since this run is its only trace: no policy prunes it, and no verb changes it any more. A new run has other effect keys
             steps.0 pay failed effect=abandoned_unknown attempt=2 error=ABANDONED
             may have happened: steps.0 pay: an operator gave the run up without knowing
         "#]],
@@ -585,6 +586,7 @@ fn json_field_names_and_times() {
         {
           "run": "run_07070707070707070707070707070707",
           "state": "running",
+          "mode": "execute",
           "revision": 2,
           "read_at": "2026-11-29T12:00:00.000000Z",
           "headline": "Runs at step `steps.0` (`mail`).",

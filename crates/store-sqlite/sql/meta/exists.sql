@@ -1,2 +1,0 @@
--- meta/exists
-SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'meta'

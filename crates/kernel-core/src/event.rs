@@ -154,6 +154,8 @@ pub struct CheckedEvent {
     pub dispatch: Dispatch,
     /// Where it belongs in a trace. No part of the payload: a repeat with another one is the same event.
     pub trace: Option<TraceContext>,
+    /// Of data and context as they were checked, whatever form they are stored in.
+    payload_hash: String,
 }
 
 impl Event {
@@ -167,9 +169,11 @@ impl Event {
             length("dedupe key", key, 500)?;
         }
         let authorization = self.authorization.filter(|value| !is_empty(value));
+        let (data, context) = (payload("data", self.data)?, payload("context", self.context)?);
         Ok(CheckedEvent {
-            data: payload("data", self.data)?,
-            context: payload("context", self.context)?,
+            payload_hash: payload_hash(&data, &context),
+            data,
+            context,
             kind: self.kind,
             authorization,
             dedupe_key: self.dedupe_key,
@@ -182,12 +186,17 @@ impl Event {
 }
 
 impl CheckedEvent {
-    /// Lower-case hexadecimal SHA-256 over data and context: whether a repeat carries the same payload.
+    /// Lower-case hexadecimal SHA-256 over data and context: whether a repeat carries the same payload. It is of the
+    /// payload as it was checked, also where a codec has changed the form in which it is stored.
     #[must_use]
     pub fn payload_hash(&self) -> String {
-        let both = Value::Array(vec![self.data.value().clone(), self.context.value().clone()]);
-        crate::canonical::hash(&both)
+        self.payload_hash.clone()
     }
+}
+
+fn payload_hash(data: &Payload, context: &Payload) -> String {
+    let both = Value::Array(vec![data.value().clone(), context.value().clone()]);
+    crate::canonical::hash(&both)
 }
 
 /// The actor of a permission context: its member `actor`, if that is an object or a text. An unknown shape is no

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    CancelRequest, Dependency, EffectState, Failure, Finding, Lease, StepCharge, StepKey,
+    CancelRequest, Code, Dependency, EffectState, Failure, Finding, Lease, StepCharge, StepKey,
     StepValues, Timestamp, Wake,
 };
 
@@ -257,6 +257,39 @@ pub enum ReleaseReason {
 }
 
 impl Fact {
+    /// The step that it ends, with the code that the step ended with, if not well. A call whose outcome is unknown has
+    /// ended no step.
+    #[must_use]
+    pub const fn ended_step(&self) -> Option<(&StepKey, Option<&Code>)> {
+        match self {
+            Self::StepCompleted { step, .. } => Some((step, None)),
+            Self::StepFailed { step, error, .. } | Self::OutputRefused { step, error, .. } => {
+                Some((step, Some(&error.code)))
+            }
+            Self::InputsComputed { .. }
+            | Self::BranchTaken { .. }
+            | Self::Charged(_)
+            | Self::ValuesResolved { .. }
+            | Self::StepPlanned { .. }
+            | Self::CallMarked { .. }
+            | Self::OutcomeUnknown { .. }
+            | Self::NothingHappened { .. }
+            | Self::DeadlineSet { .. }
+            | Self::CancelRequested(_)
+            | Self::AttentionCalled { .. }
+            | Self::ReconcileAsked { .. }
+            | Self::Retried
+            | Self::Ended { .. }
+            | Self::Claimed { .. }
+            | Self::TakenOver { .. }
+            | Self::FenceRaised
+            | Self::Released { .. }
+            | Self::Requeued { .. }
+            | Self::Parked { .. }
+            | Self::Woken { .. } => None,
+        }
+    }
+
     /// Whether it goes to the journal. The others change the row only.
     #[must_use]
     pub const fn is_journaled(&self) -> bool {

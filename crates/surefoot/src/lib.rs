@@ -55,6 +55,12 @@
 //! `examples/inventory` is a whole application, with actions of every effect class.
 #![cfg_attr(doctest, doc = include_str!("../../../docs/testing.md"))]
 
+#[cfg(feature = "codec")]
+pub use surefoot_codec as codec;
+#[cfg(feature = "codec")]
+pub use surefoot_codec::{
+    CodecError, CodecStore, PayloadCodec, PayloadKind, PayloadPlace, WithCodec,
+};
 pub use surefoot_kernel_core::plan::{Footprint, RetryPolicy};
 pub use surefoot_kernel_core::{
     Amount, Amounts, App, BadName, BadTraceContext, Bill, BillCost, BillEnd, BillIssue, BoxFuture,

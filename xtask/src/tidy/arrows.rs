@@ -16,6 +16,7 @@ struct Row {
 }
 
 const CORE: &str = "surefoot-kernel-core";
+const CODEC: &str = "surefoot-codec";
 const LANGUAGE: &str = "surefoot-language";
 const STORE_SQLITE: &str = "surefoot-store-sqlite";
 const WORKER: &str = "surefoot-worker";
@@ -30,6 +31,8 @@ const ROWS: &[Row] = &[
     // Its own tests turn on its feature `proptest`.
     Row { name: CORE, uses: &[], tests: &[CORE] },
     Row { name: LANGUAGE, uses: &[CORE], tests: &[] },
+    // A decorator of any store: its tests put it around stores, below a worker and an operator.
+    Row { name: CODEC, uses: &[CORE], tests: &[LANGUAGE, STORE_SQLITE, WORKER, OPERATOR, TESTKIT] },
     Row { name: STORE_SQLITE, uses: &[CORE], tests: &[TESTKIT] },
     Row { name: WORKER, uses: &[CORE, LANGUAGE], tests: &[TESTKIT] },
     Row { name: OPERATOR, uses: &[CORE, LANGUAGE], tests: &[TESTKIT] },
@@ -41,7 +44,7 @@ const ROWS: &[Row] = &[
     },
     Row {
         name: FACADE,
-        uses: &[CORE, LANGUAGE, STORE_SQLITE, WORKER, OPERATOR, TESTKIT],
+        uses: &[CORE, CODEC, LANGUAGE, STORE_SQLITE, WORKER, OPERATOR, TESTKIT],
         // Its examples turn on its feature `testkit`.
         tests: &[FACADE],
     },

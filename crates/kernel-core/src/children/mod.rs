@@ -120,6 +120,22 @@ impl Children {
         self.0.is_empty()
     }
 
+    /// The same children with their inputs in another form, such as an encoded one. What was checked is not checked
+    /// again.
+    ///
+    /// # Errors
+    /// The first error of `form`.
+    pub fn with_inputs<E>(
+        &self,
+        mut form: impl FnMut(&str) -> Result<String, E>,
+    ) -> Result<Self, E> {
+        let formed = self.iter().map(|child| {
+            let inputs = form(&child.inputs)?;
+            Ok(CheckedChild { inputs, ..child.clone() })
+        });
+        formed.collect::<Result<Arc<[CheckedChild]>, E>>().map(Self)
+    }
+
     /// Bytes of JSON of all inputs.
     #[must_use]
     pub fn bytes(&self) -> usize {

@@ -1,7 +1,6 @@
 //! What a worker that takes the run would do next: asked of `decide`, not known here.
 
 use super::{Known, Open};
-use crate::plan::StepKind;
 use crate::{
     Command, Fact, Failure, Held, Input, Lease, Micros, Next, RowInput, SessionId, decide,
     decide_row,
@@ -97,19 +96,7 @@ fn stop_of(fact: &Fact) -> Option<Foreseen> {
 pub(super) fn open_action<'k>(known: &'k Known<'_>) -> Option<&'k str> {
     let plan = known.input.plan?;
     match known.cursor.as_ref()?.next(plan).ok()? {
-        Next::Step { node, .. } => match &node.kind {
-            StepKind::Action { action, .. } => Some(action),
-            StepKind::If { .. }
-            | StepKind::Switch { .. }
-            | StepKind::ForEach { .. }
-            | StepKind::SetVariable { .. }
-            | StepKind::Succeed { .. }
-            | StepKind::Fail { .. }
-            | StepKind::Delay(_)
-            | StepKind::WaitFor { .. }
-            | StepKind::RunWorkflow { .. }
-            | StepKind::RunWorkflows { .. } => None,
-        },
+        Next::Step { node, .. } => node.action(),
         Next::Inputs | Next::Broken(_) | Next::Done { .. } => None,
     }
 }

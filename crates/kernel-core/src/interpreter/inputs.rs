@@ -27,7 +27,7 @@ impl Names for TriggerNames<'_> {
 /// Computes and checks the inputs: from the trigger's `with`, or the event's data themselves.
 ///
 /// # Errors
-/// `INPUT_INVALID`, with the JSON pointer of the input in `details.pointer`.
+/// `INPUT_INVALID`, with the JSON pointer of the input in the message and in `details.pointer`.
 pub(crate) fn compute_inputs(
     plan: &Plan,
     trigger: Option<&str>,
@@ -119,5 +119,10 @@ fn kind_of(value: &Value) -> &'static str {
 fn invalid(name: &str, message: String) -> Failure {
     let escaped = name.replace('~', "~0").replace('/', "~1");
     let pointer = if name.is_empty() { String::new() } else { format!("/{escaped}") };
+    let message = match pointer.as_str() {
+        // The whole is at fault.
+        "" => message,
+        pointer => format!("{message} (at `{pointer}`)"),
+    };
     Failure::new(Code::INPUT_INVALID, message).details(json!({ "pointer": pointer }))
 }

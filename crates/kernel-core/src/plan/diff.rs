@@ -164,8 +164,8 @@ fn own_of(step: &Step) -> Value {
 }
 
 fn does(step: &Step, own: &Value) -> String {
-    if let StepKind::Action { action, .. } = &step.kind {
-        return action.clone();
+    if let Some(action) = step.action() {
+        return action.to_owned();
     }
     let kinds = own.as_object().into_iter().flat_map(serde_json::Map::keys);
     kinds.into_iter().find(|key| *key != "saveAs").cloned().unwrap_or_default()

@@ -59,22 +59,9 @@ impl Plan {
     /// The retry policy that holds at a step: its own, else its action's. `None` for steps that call nothing.
     #[must_use]
     pub fn retry_of<'p>(&'p self, step: &'p Step) -> Option<&'p RetryPolicy> {
-        match &step.kind {
-            StepKind::Action { retry: Some(own), .. } => Some(own),
-            StepKind::Action { action, retry: None, .. } => {
-                self.policies.get(action).map(|policy| &policy.retry)
-            }
-            StepKind::If { .. }
-            | StepKind::Switch { .. }
-            | StepKind::ForEach { .. }
-            | StepKind::SetVariable { .. }
-            | StepKind::Succeed { .. }
-            | StepKind::Fail { .. }
-            | StepKind::Delay(_)
-            | StepKind::WaitFor { .. }
-            | StepKind::RunWorkflow { .. }
-            | StepKind::RunWorkflows { .. } => None,
-        }
+        let called = step.called()?;
+        let of_action = || self.policies.get(called.action).map(|policy| &policy.retry);
+        called.retry.or_else(of_action)
     }
 }
 
@@ -298,12 +285,31 @@ pub struct Step {
     pub line: u32,
 }
 
+/// What a step that calls an action says beside the config.
+struct Called<'s> {
+    action: &'s str,
+    retry: Option<&'s RetryPolicy>,
+    catch: Option<&'s [Step]>,
+}
+
 impl Step {
+    /// The name of the action that it calls; `None` for a built-in step.
+    #[must_use]
+    pub fn action(&self) -> Option<&str> {
+        Some(self.called()?.action)
+    }
+
     /// What runs when its action failed for good, if the author gave any.
     #[must_use]
     pub fn catch(&self) -> Option<&[Self]> {
+        self.called()?.catch
+    }
+
+    fn called(&self) -> Option<Called<'_>> {
         match &self.kind {
-            StepKind::Action { catch, .. } => catch.as_deref(),
+            StepKind::Action { action, config: _, timeout: _, retry, catch } => {
+                Some(Called { action, retry: retry.as_ref(), catch: catch.as_deref() })
+            }
             StepKind::If { .. }
             | StepKind::Switch { .. }
             | StepKind::ForEach { .. }

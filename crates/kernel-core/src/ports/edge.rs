@@ -52,7 +52,8 @@ pub trait Trace: Send + Sync {
 }
 
 /// Resolves references of one run: one resolver per claim. What it gives is journaled as it is, so that every attempt
-/// of a step sends the same: answer with references to secrets rather than with secrets.
+/// of a step sends the same: answer with references to secrets rather than with secrets, or put a payload codec around
+/// the store.
 #[async_trait]
 pub trait ValueResolver: Send + Sync {
     /// `None` is missing.

@@ -257,6 +257,8 @@ fn inputs_are_checked_before_any_step() {
         let drive = inputs(text(true), data.clone());
         assert_eq!(drive.failure().code, Code::INPUT_INVALID, "{data}");
         assert_eq!(drive.failure().details, Some(json!({ "pointer": pointer })), "{data}");
+        let said = drive.failure().message.ends_with(&format!(" (at `{pointer}`)"));
+        assert_eq!(said, !pointer.is_empty(), "{}", drive.failure().message);
     }
     for (odd, is) in [
         (json!(null), "null"),
@@ -266,10 +268,10 @@ fn inputs_are_checked_before_any_step() {
         (json!({}), "an object"),
     ] {
         let why = inputs(text(true), json!({ "a/b": odd })).failure().message.clone();
-        assert_eq!(why, format!("input `a/b` must be text, it is {is}"));
+        assert_eq!(why, format!("input `a/b` must be text, it is {is} (at `/a~1b`)"));
     }
     let why = inputs(with_inputs(InputType::Bool, true, None), json!({ "a/b": "x" }));
-    assert!(why.failure().message.ends_with("it is a text"), "{why:?}");
+    assert!(why.failure().message.contains("it is a text (at"), "{why:?}");
     let seen = |plan, data| match inputs(plan, data).run().phase.clone() {
         Phase::Succeeded { result, .. } => result,
         other => panic!("{other:?}"),

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 use surefoot_kernel_core::payload::from_stored;
-use surefoot_kernel_core::plan::{Plan, StepKind};
+use surefoot_kernel_core::plan::Plan;
 use surefoot_kernel_core::{
     Commit, Dependency, Event, Fact, LoadRequest, Micros, PassTime, Run, RunFilter, RunId, Signal,
     StepKey, StoreError, Stored, TxStore, VersionId,
@@ -67,50 +67,23 @@ impl Crash {
     }
 }
 
+/// The step whose call has come back, with whatever.
 fn outcome_of(fact: &Fact) -> Option<&StepKey> {
-    match fact {
-        Fact::StepCompleted { step, .. }
-        | Fact::StepFailed { step, .. }
-        | Fact::OutcomeUnknown { step, .. }
-        | Fact::OutputRefused { step, .. } => Some(step),
-        Fact::InputsComputed { .. }
-        | Fact::BranchTaken { .. }
-        | Fact::Charged(_)
-        | Fact::ValuesResolved { .. }
-        | Fact::StepPlanned { .. }
-        | Fact::CallMarked { .. }
-        | Fact::NothingHappened { .. }
-        | Fact::DeadlineSet { .. }
-        | Fact::CancelRequested(_)
-        | Fact::AttentionCalled { .. }
-        | Fact::ReconcileAsked { .. }
-        | Fact::Retried
-        | Fact::Ended { .. }
-        | Fact::Claimed { .. }
-        | Fact::TakenOver { .. }
-        | Fact::FenceRaised
-        | Fact::Released { .. }
-        | Fact::Requeued { .. }
-        | Fact::Parked { .. }
-        | Fact::Woken { .. } => None,
+    match fact.ended_step() {
+        Some((step, _)) => Some(step),
+        None => {
+            if let Fact::OutcomeUnknown { step, .. } = fact {
+                Some(step)
+            } else {
+                None
+            }
+        }
     }
 }
 
 /// The name of the action that a step calls.
 fn action_of<'p>(plan: &'p Plan, step: &StepKey) -> Option<&'p str> {
-    match &plan.step(step)?.kind {
-        StepKind::Action { action, .. } => Some(action),
-        StepKind::If { .. }
-        | StepKind::Switch { .. }
-        | StepKind::ForEach { .. }
-        | StepKind::SetVariable { .. }
-        | StepKind::Succeed { .. }
-        | StepKind::Fail { .. }
-        | StepKind::Delay(_)
-        | StepKind::WaitFor { .. }
-        | StepKind::RunWorkflow { .. }
-        | StepKind::RunWorkflows { .. } => None,
-    }
+    plan.step(step)?.action()
 }
 
 /// What came of one pass of a process.

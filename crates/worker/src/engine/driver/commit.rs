@@ -130,33 +130,7 @@ impl<S: TxStore> Driver<S> {
     }
 
     fn tell(&self, run: &Run, fact: &Fact) {
-        let (step, code) = match fact {
-            Fact::StepCompleted { step, .. } => (step, None),
-            Fact::StepFailed { step, error, .. } | Fact::OutputRefused { step, error, .. } => {
-                (step, Some(&error.code))
-            }
-            Fact::InputsComputed { .. }
-            | Fact::BranchTaken { .. }
-            | Fact::Charged(_)
-            | Fact::ValuesResolved { .. }
-            | Fact::StepPlanned { .. }
-            | Fact::CallMarked { .. }
-            | Fact::OutcomeUnknown { .. }
-            | Fact::NothingHappened { .. }
-            | Fact::DeadlineSet { .. }
-            | Fact::CancelRequested(_)
-            | Fact::AttentionCalled { .. }
-            | Fact::ReconcileAsked { .. }
-            | Fact::Retried
-            | Fact::Ended { .. }
-            | Fact::Claimed { .. }
-            | Fact::TakenOver { .. }
-            | Fact::FenceRaised
-            | Fact::Released { .. }
-            | Fact::Requeued { .. }
-            | Fact::Parked { .. }
-            | Fact::Woken { .. } => return,
-        };
+        let Some((step, code)) = fact.ended_step() else { return };
         self.engine.observe(|trace| {
             trace.step_finished(run.id, step, code.map(surefoot_kernel_core::Code::as_str));
         });

@@ -1,6 +1,7 @@
 -- run/commit_moves
 -- Steps, marks, parks on time alone and ends of runs without families, written at once. A row that somebody has locked is passed over.
--- `(… IN (SELECT …)) IS TRUE` keeps the sub-select a hashed one, whatever the planner believes of its size.
+-- `(… IN (SELECT …)) IS TRUE` keeps the sub-select a hashed one, and `(…) IS TRUE` keeps other indexes out of the way,
+-- whatever the planner believes of their sizes.
 WITH clock AS MATERIALIZED (
     SELECT surefoot.clock() + $4 AS now
 ), locked AS MATERIALIZED (
@@ -31,7 +32,7 @@ WITH clock AS MATERIALIZED (
         effect_state, effect_since, effect_evidence, ord
     )
     WHERE r.id = x.id AND r.generation = x.generation AND r.revision = x.revision
-        AND r.state = 'running' AND r.signal IS NULL AND r.resume IS NULL AND r.cancel IS NULL
+        AND (r.state = 'running' AND r.signal IS NULL AND r.resume IS NULL AND r.cancel IS NULL) IS TRUE
         AND (x.id IN (SELECT id FROM locked)) IS TRUE
     RETURNING x.ord, r.lease_until, r.lease_length
 ), journal AS (

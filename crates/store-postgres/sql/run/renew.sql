@@ -10,7 +10,7 @@ WITH clock AS MATERIALIZED (
         claimable_at = CASE WHEN r.claimable_at BETWEEN clock.now + $5 / 2 AND clock.now + $5
             THEN r.claimable_at ELSE clock.now + $5 END
     FROM unnest($1::uuid[], $2::bigint[]) AS x (id, generation), clock
-    WHERE r.id = x.id AND r.generation = x.generation AND r.lease_owner = $3
+    WHERE r.id = x.id AND r.generation = x.generation AND (r.lease_owner = $3) IS TRUE
         AND (x.id IN (SELECT id FROM free)) IS TRUE
     RETURNING r.id, r.lease_until, r.cancel IS NOT NULL AS canceled
 )

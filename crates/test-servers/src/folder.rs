@@ -34,11 +34,16 @@ impl Folder {
         Ok(Self { path })
     }
 
-    /// A new folder that belongs to the account of servers, where [`SERVICES_FOLDER`] says.
-    pub(crate) fn of_server(name: &str, account: Account) -> Result<Self, Error> {
-        let root = match programs(SERVICES_FOLDER) {
-            Ok(root) => root,
-            Err(_) => services_folder(&[])?,
+    /// A new folder that belongs to the account of servers, where [`SERVICES_FOLDER`] says if nobody else does.
+    pub(crate) fn of_server(
+        root: Option<&Path>,
+        name: &str,
+        account: Account,
+    ) -> Result<Self, Error> {
+        let root = match (root, programs(SERVICES_FOLDER)) {
+            (Some(root), _) => root.to_owned(),
+            (None, Ok(root)) => root,
+            (None, Err(_)) => services_folder(&[])?,
         };
         let folder = Self::new(&root, name)?;
         let private = fs::Permissions::from_mode(0o700);

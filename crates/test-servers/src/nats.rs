@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::account::Account;
-use crate::folder::Folder;
 use crate::given::NATS_PROGRAM;
 use crate::ready::Ready;
 use crate::server::{Parts, Program, Server};
@@ -26,7 +25,7 @@ struct Member {
 impl Nats {
     /// From its program.
     pub fn new(path: PathBuf) -> Self {
-        Self { program: Program { name: "NATS", path, tied: false } }
+        Self { program: Program::new("NATS", path) }
     }
 
     /// From the program that [`NATS_PROGRAM`] names.
@@ -41,6 +40,13 @@ impl Nats {
     #[must_use]
     pub fn tied(mut self) -> Self {
         self.program.tied = true;
+        self
+    }
+
+    /// Its folder is made in this one, which everybody can reach: see [`services_folder`](crate::services_folder).
+    #[must_use]
+    pub fn inside(mut self, folder: PathBuf) -> Self {
+        self.program.root = Some(folder);
         self
     }
 
@@ -75,7 +81,7 @@ impl Nats {
 
     fn launch(&self, member: Option<&Member>) -> Result<Server, Error> {
         let account = Account::of_servers()?;
-        let folder = Folder::of_server("nats", account)?;
+        let folder = self.program.folder("nats", account)?;
         let (port, monitoring) = (port::free()?, port::free()?);
         let mut arguments: Vec<OsString> = vec!["--addr".into(), "127.0.0.1".into()];
         arguments.extend(["--port".into(), port.to_string().into()]);

@@ -14,21 +14,28 @@ use crate::{Error, port, programs};
 /// Loopback only, no sockets in folders of other people, and room for many tests at once.
 const SETTINGS: [&str; 3] =
     ["listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=300"];
+/// After a crash the server sees to it that all its files are on the disk: the whole disk at once is far faster.
+#[cfg(target_os = "linux")]
+const RECOVERY: &[&str] = &["recovery_init_sync_method=syncfs"];
+#[cfg(not(target_os = "linux"))]
+const RECOVERY: &[&str] = &[];
 /// Nothing waits for the disk.
 const UNSYNCED: [&str; 3] = ["fsync=off", "full_page_writes=off", "synchronous_commit=off"];
 
 /// A PostgreSQL to start. The superuser is `postgres` and needs no password; it listens on loopback only.
 #[derive(Debug, Clone)]
 pub struct Postgres {
-    programs: PathBuf,
-    tied: bool,
+    program: Program,
     settings: Vec<String>,
 }
 
 impl Postgres {
     /// From the folder with its programs.
     pub fn new(programs: PathBuf) -> Self {
-        Self { programs, tied: false, settings: Vec::new() }
+        Self {
+            program: Program::new("PostgreSQL", programs.join("postgres")),
+            settings: Vec::new(),
+        }
     }
 
     /// From the folder that [`POSTGRES_PROGRAMS`] names.
@@ -57,7 +64,14 @@ impl Postgres {
     /// It ends with the thread that starts it, however that ends, on systems that can do so.
     #[must_use]
     pub fn tied(mut self) -> Self {
-        self.tied = true;
+        self.program.tied = true;
+        self
+    }
+
+    /// Its folder is made in this one, which everybody can reach: see [`services_folder`](crate::services_folder).
+    #[must_use]
+    pub fn inside(mut self, folder: PathBuf) -> Self {
+        self.program.root = Some(folder);
         self
     }
 
@@ -82,24 +96,23 @@ impl Postgres {
 
     fn launch(&self) -> Result<Server, Error> {
         let account = Account::of_servers()?;
-        let folder = Folder::of_server("postgres", account)?;
+        let folder = self.program.folder("postgres", account)?;
         let data = folder.path().join("data");
         self.init(&data, &folder, account)?;
         let port = port::free()?;
         let mut arguments: Vec<OsString> = vec!["-D".into(), data.clone().into()];
         arguments.extend(["-p".into(), port.to_string().into()]);
-        for setting in SETTINGS.iter().copied().chain(self.settings.iter().map(String::as_str)) {
+        let fixed = SETTINGS.iter().chain(RECOVERY).copied();
+        for setting in fixed.chain(self.settings.iter().map(String::as_str)) {
             arguments.extend(["-c".into(), setting.into()]);
         }
-        let program =
-            Program { name: "PostgreSQL", path: self.programs.join("postgres"), tied: self.tied };
         let url = format!("postgres://postgres@127.0.0.1:{port}/postgres");
         let ready = Ready::Postmaster { data };
-        Server::launch(&program, Parts { folder, account, arguments, ready, url })
+        Server::launch(&self.program, Parts { folder, account, arguments, ready, url })
     }
 
     fn init(&self, data: &Path, folder: &Folder, account: Account) -> Result<(), Error> {
-        let path = self.programs.join("initdb");
+        let path = self.program.path.with_file_name("initdb");
         let mut command = Command::new(&path);
         account.run(&mut command);
         command.arg("-D").arg(data).args(["-U", "postgres", "-A", "trust", "-E", "UTF8"]);

@@ -32,6 +32,19 @@ pub(crate) struct Program {
     pub(crate) path: PathBuf,
     /// Ends with the thread that started it, however that ends.
     pub(crate) tied: bool,
+    /// Where its folder is made, if not where the environment says.
+    pub(crate) root: Option<PathBuf>,
+}
+
+impl Program {
+    pub(crate) fn new(name: &'static str, path: PathBuf) -> Self {
+        Self { name, path, tied: false, root: None }
+    }
+
+    /// A folder for one server.
+    pub(crate) fn folder(&self, name: &str, account: Account) -> Result<Folder, Error> {
+        Folder::of_server(self.root.as_deref(), name, account)
+    }
 }
 
 /// A server that runs until this value is dropped. Its folder, with all its data, goes with it.

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use crate::account::Account;
-use crate::folder::Folder;
 use crate::given::VALKEY_PROGRAM;
 use crate::ready::Ready;
 use crate::server::{Parts, Program, Server};
@@ -18,7 +17,7 @@ pub struct Valkey {
 impl Valkey {
     /// From its program.
     pub fn new(path: PathBuf) -> Self {
-        Self { program: Program { name: "Valkey", path, tied: false } }
+        Self { program: Program::new("Valkey", path) }
     }
 
     /// From the program that [`VALKEY_PROGRAM`] names.
@@ -36,6 +35,13 @@ impl Valkey {
         self
     }
 
+    /// Its folder is made in this one, which everybody can reach: see [`services_folder`](crate::services_folder).
+    #[must_use]
+    pub fn inside(mut self, folder: PathBuf) -> Self {
+        self.program.root = Some(folder);
+        self
+    }
+
     /// Starts the server and waits until it answers.
     ///
     /// # Errors
@@ -44,7 +50,7 @@ impl Valkey {
     pub fn start(&self) -> Result<Server, Error> {
         port::retrying(|| {
             let account = Account::of_servers()?;
-            let folder = Folder::of_server("valkey", account)?;
+            let folder = self.program.folder("valkey", account)?;
             let port = port::free()?;
             let arguments = ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--port"];
             let mut arguments: Vec<_> = arguments.into_iter().map(Into::into).collect();

@@ -98,11 +98,13 @@ impl Service {
     }
 
     /// Starts one for everybody; it ends when this task ends, also if the task is killed.
-    fn start(self, programs: PathBuf) -> Result<Server, servers::Error> {
+    fn start(self, programs: PathBuf, place: PathBuf) -> Result<Server, servers::Error> {
         match self {
-            Self::Postgres | Self::Postgres15 => Postgres::new(programs).unsynced().tied().start(),
-            Self::Nats => Nats::new(programs).tied().start(),
-            Self::Valkey => Valkey::new(programs).tied().start(),
+            Self::Postgres | Self::Postgres15 => {
+                Postgres::new(programs).unsynced().tied().inside(place).start()
+            }
+            Self::Nats => Nats::new(programs).tied().inside(place).start(),
+            Self::Valkey => Valkey::new(programs).tied().inside(place).start(),
         }
     }
 }
@@ -148,7 +150,7 @@ impl Services {
             self.variables.push((service.url(), given.into()));
             return Ok(());
         }
-        let started = service.start(programs);
+        let started = service.start(programs, place.to_owned());
         let server = started.map_err(|error| missing(service, &Failure::new(error.to_string())))?;
         eprintln!("== {name}: {}", server.url());
         self.variables.push((service.url(), server.url().into()));

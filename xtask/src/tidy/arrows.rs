@@ -18,6 +18,7 @@ struct Row {
 const CORE: &str = "surefoot-kernel-core";
 const LANGUAGE: &str = "surefoot-language";
 const STORE_SQLITE: &str = "surefoot-store-sqlite";
+const STORE_POSTGRES: &str = "surefoot-store-postgres";
 const WORKER: &str = "surefoot-worker";
 const OPERATOR: &str = "surefoot-operator";
 const TEST_SERVERS: &str = "surefoot-test-servers";
@@ -32,6 +33,7 @@ const ROWS: &[Row] = &[
     Row { name: CORE, uses: &[], tests: &[CORE] },
     Row { name: LANGUAGE, uses: &[CORE], tests: &[] },
     Row { name: STORE_SQLITE, uses: &[CORE], tests: &[TESTKIT] },
+    Row { name: STORE_POSTGRES, uses: &[CORE], tests: &[TESTKIT] },
     Row { name: WORKER, uses: &[CORE, LANGUAGE], tests: &[TESTKIT] },
     Row { name: OPERATOR, uses: &[CORE, LANGUAGE], tests: &[TESTKIT] },
     Row { name: TEST_SERVERS, uses: &[], tests: &[] },

@@ -1,0 +1,6 @@
+-- signal/settle
+UPDATE surefoot.signal SET more = false WHERE app = $1 AND more AND NOT EXISTS (
+    SELECT FROM surefoot.run WHERE run.app = signal.app
+        AND run.wait_app_wide = signal.app_wide AND run.wait_scope = signal.scope
+        AND run.wait_kind = signal.kind AND run.wait_key = signal.key
+)

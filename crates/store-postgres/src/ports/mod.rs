@@ -1,0 +1,3 @@
+//! The ports, each method in a line or two: what it does is in the module of its noun.
+
+mod runs;

@@ -103,7 +103,7 @@ CREATE UNIQUE INDEX event_dedupe ON surefoot.event (app, scope, kind, dedupe_key
 CREATE INDEX event_due ON surefoot.event (app, due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX event_newest ON surefoot.event (app, recorded_at, id);
 CREATE INDEX event_status ON surefoot.event (app, status, recorded_at, id);
-CREATE INDEX event_full ON surefoot.event (app, status, recorded_at) WHERE emptied_at IS NULL;
+CREATE INDEX event_full ON surefoot.event (app, status, recorded_at, id) WHERE emptied_at IS NULL;
 -- What the deletion of a place has yet to look at.
 CREATE INDEX event_place ON surefoot.event (app, scope, id);
 
@@ -348,6 +348,32 @@ CREATE TABLE surefoot.deletion (
     cursor uuid,
     PRIMARY KEY (app, scope, workflow)
 );
+
+-- Who records into a scope shares a lock with everybody who does so, and reads the marks once it has it: in a statement
+-- of its own, since one that waits does not see what was committed meanwhile. Whoever sets a mark has the lock alone,
+-- for a moment at a time: who waits for a lock keeps those behind it waiting. Its first number is `dele` in ASCII.
+CREATE FUNCTION surefoot.deleting(place integer, of_app text, of_scope text, of_workflow text)
+    RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    marked text;
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(1684368485, place);
+    SELECT deletion.workflow INTO marked FROM surefoot.deletion
+    WHERE deletion.app = of_app AND deletion.scope = of_scope AND deletion.workflow IN ('', of_workflow)
+    LIMIT 1;
+    RETURN marked;
+END
+$$;
+
+CREATE FUNCTION surefoot.close_place(place integer) RETURNS boolean LANGUAGE plpgsql
+    SET lock_timeout = '50ms' AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(1684368485, place);
+    RETURN true;
+EXCEPTION WHEN lock_not_available THEN
+    RETURN false;
+END
+$$;
 
 -- Trees of runs of which a part is deleted: nothing in them is retried.
 CREATE TABLE surefoot.doomed (

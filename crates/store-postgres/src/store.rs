@@ -9,6 +9,7 @@ use surefoot_kernel_core::{BoxFuture, Micros, PassTime, StoreError, Timestamp};
 
 use crate::clock::StoreClock;
 use crate::error::{Fault, Said};
+use crate::event::lane::EmitLane;
 use crate::migrate::migrate;
 use crate::options::PostgresOptions;
 use crate::pool::{Pool, Use};
@@ -28,6 +29,7 @@ struct Inner {
     clock: StoreClock,
     readers: Arc<Pool>,
     writer: Writer,
+    emits: EmitLane,
     transactions: Transactions,
 }
 
@@ -46,9 +48,11 @@ impl PostgresStore {
     /// As [`PostgresStore::open`].
     pub async fn open_with(options: PostgresOptions) -> Result<Self, StoreError> {
         migrate(&options).await?;
+        let writer = Writer::start(&options);
         Ok(Self(Arc::new(Inner {
             readers: Pool::new(&options, Use::Kernel, options.readers),
-            writer: Writer::start(&options),
+            emits: EmitLane::start(&options, writer.clone()),
+            writer,
             transactions: Transactions::new(&options),
             clock: options.clock,
         })))
@@ -73,6 +77,10 @@ impl PostgresStore {
 
     pub(crate) fn writer(&self) -> &Writer {
         &self.0.writer
+    }
+
+    pub(crate) fn emits(&self) -> &EmitLane {
+        &self.0.emits
     }
 
     pub(crate) fn transactions(&self) -> &Transactions {

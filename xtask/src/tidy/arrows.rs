@@ -21,6 +21,7 @@ const STORE_SQLITE: &str = "surefoot-store-sqlite";
 const STORE_POSTGRES: &str = "surefoot-store-postgres";
 const WORKER: &str = "surefoot-worker";
 const OPERATOR: &str = "surefoot-operator";
+const TEST_SERVERS: &str = "surefoot-test-servers";
 const TESTKIT: &str = "surefoot-testkit";
 const FACADE: &str = "surefoot";
 const INVENTORY: &str = "surefoot-inventory";
@@ -35,7 +36,8 @@ const ROWS: &[Row] = &[
     Row { name: STORE_POSTGRES, uses: &[CORE], tests: &[TESTKIT] },
     Row { name: WORKER, uses: &[CORE, LANGUAGE], tests: &[TESTKIT] },
     Row { name: OPERATOR, uses: &[CORE, LANGUAGE], tests: &[TESTKIT] },
-    Row { name: TESTKIT, uses: &[CORE, LANGUAGE, WORKER], tests: &[STORE_SQLITE] },
+    Row { name: TEST_SERVERS, uses: &[], tests: &[] },
+    Row { name: TESTKIT, uses: &[CORE, LANGUAGE, WORKER, TEST_SERVERS], tests: &[STORE_SQLITE] },
     Row {
         name: "surefoot-cli",
         uses: &[CORE, LANGUAGE, STORE_SQLITE, WORKER, OPERATOR, TESTKIT, FACADE, INVENTORY],
@@ -48,7 +50,7 @@ const ROWS: &[Row] = &[
         tests: &[FACADE],
     },
     Row { name: INVENTORY, uses: &[FACADE], tests: &[TESTKIT] },
-    Row { name: "xtask", uses: &[], tests: &[] },
+    Row { name: "xtask", uses: &[TEST_SERVERS], tests: &[] },
 ];
 
 /// What the core may name in its manifest besides our own crates: values and derives, nothing that acts.

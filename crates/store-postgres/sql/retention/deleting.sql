@@ -1,2 +1,3 @@
 -- retention/deleting
-SELECT workflow FROM surefoot.deletion WHERE app = $1 AND scope = $2 AND workflow IN ('', $3) LIMIT 1
+-- Until the transaction ends, no deletion of this place begins.
+SELECT surefoot.deleting($1, $2, $3, $4) AS workflow

@@ -74,7 +74,7 @@ async fn payloads(conn: &mut PgConnection, runs: &[(&Run, StartedWith<'_>)]) -> 
 
 /// What never changes, in the order of the table.
 #[derive(Default)]
-struct Origins<'a> {
+pub(crate) struct Origins<'a> {
     ids: Vec<Uuid>,
     apps: Vec<&'a str>,
     scopes: Vec<&'a str>,
@@ -94,7 +94,7 @@ struct Origins<'a> {
 }
 
 impl<'a> Origins<'a> {
-    fn push(&mut self, run: &'a Run) {
+    pub(crate) fn push(&mut self, run: &'a Run) {
         let origin = &run.origin;
         let parent = origin.parent.as_ref();
         self.ids.push(run.id.key());
@@ -115,7 +115,7 @@ impl<'a> Origins<'a> {
         self.created.push(origin.created_at.micros());
     }
 
-    fn bind(self, query: Statement<'a>) -> Statement<'a> {
+    pub(crate) fn bind(self, query: Statement<'a>) -> Statement<'a> {
         query
             .bind(self.ids)
             .bind(self.apps)

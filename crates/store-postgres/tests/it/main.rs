@@ -4,7 +4,9 @@
 
 mod commits;
 mod database;
-
+mod families;
+mod pool;
 mod schema;
 mod statements;
 mod support;
+mod transactions;

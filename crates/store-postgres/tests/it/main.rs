@@ -6,6 +6,7 @@ mod commits;
 mod database;
 mod families;
 mod pool;
+mod races;
 mod schema;
 mod statements;
 mod support;

@@ -4,9 +4,14 @@
 
 mod commits;
 mod database;
+mod events;
 mod families;
+mod lists;
 mod pool;
+mod published;
+mod retention;
 mod schema;
 mod statements;
+mod suite;
 mod support;
 mod transactions;

@@ -44,6 +44,8 @@ CREATE TABLE surefoot.version (
 CREATE UNIQUE INDEX version_revision ON surefoot.version (workflow, revision);
 CREATE INDEX version_footprint ON surefoot.version (footprint_hash);
 ALTER TABLE surefoot.workflow ADD FOREIGN KEY (active) REFERENCES surefoot.version (id);
+-- What the foreign key asks when a version is deleted.
+CREATE INDEX workflow_active ON surefoot.workflow (active) WHERE active IS NOT NULL;
 
 CREATE FUNCTION surefoot.version_is_immutable() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -330,6 +332,7 @@ CREATE TABLE surefoot.audit (
     details text NOT NULL
 );
 CREATE INDEX audit_app ON surefoot.audit (app, no);
+CREATE INDEX audit_old ON surefoot.audit (app, at);
 CREATE INDEX audit_run ON surefoot.audit (run) WHERE run IS NOT NULL;
 -- What the deletion of its place has yet to bare.
 CREATE INDEX audit_detailed ON surefoot.audit (app, scope) WHERE run IS NOT NULL AND details <> '{}';

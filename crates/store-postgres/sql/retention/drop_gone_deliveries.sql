@@ -1,4 +1,4 @@
 -- retention/drop_gone_deliveries
 DELETE FROM surefoot.delivery WHERE event = $1
-    AND NOT EXISTS (SELECT 1 FROM surefoot.version WHERE version.id = delivery.version)
+    AND (SELECT true FROM surefoot.version WHERE version.id = delivery.version) IS NOT TRUE
 RETURNING workflow

@@ -1,5 +1,5 @@
 -- retention/place_left
-SELECT DISTINCT run.root
+SELECT run.root
 FROM surefoot.workflow
 JOIN surefoot.version ON version.workflow = workflow.no
 JOIN surefoot.run ON run.version = version.id

@@ -8,51 +8,70 @@ use surefoot_store_postgres::{PostgresOptions, PostgresStore, migrations, sqlx};
 
 /// A database of one test; dropped with it.
 pub(crate) struct Database {
+    server: Server,
     name: String,
 }
 
-fn server() -> PgConnectOptions {
-    let url = std::env::var("DATABASE_URL").unwrap_or_default();
-    assert!(
-        !url.is_empty(),
-        "DATABASE_URL is not set: run `cargo xtask test`, or give the URL of a PostgreSQL server"
-    );
-    PgConnectOptions::from_str(&url).unwrap().disable_statement_logging()
+/// On which server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Server {
+    Newest,
+    Oldest,
+}
+
+impl Server {
+    fn options(self) -> PgConnectOptions {
+        let variable = match self {
+            Self::Newest => "DATABASE_URL",
+            Self::Oldest => "DATABASE_URL_15",
+        };
+        let url = std::env::var(variable).unwrap_or_default();
+        assert!(
+            !url.is_empty(),
+            "{variable} is not set: run `cargo xtask test`, or give the URL of a PostgreSQL server"
+        );
+        PgConnectOptions::from_str(&url).unwrap().disable_statement_logging()
+    }
 }
 
 impl Database {
     /// With the store's schema.
     pub(crate) async fn new() -> Self {
-        let mut conn = server().connect().await.unwrap();
-        let template = template(&mut conn).await;
-        Self::create(&mut conn, &format!("TEMPLATE {template}")).await
+        Self::on(Server::Newest).await
+    }
+
+    pub(crate) async fn on(server: Server) -> Self {
+        let mut conn = server.options().connect().await.unwrap();
+        let template = template(server, &mut conn).await;
+        Self::create(server, &mut conn, &format!("TEMPLATE {template}")).await
     }
 
     pub(crate) async fn empty() -> Self {
-        let mut conn = server().connect().await.unwrap();
-        Self::create(&mut conn, "TEMPLATE template0").await
+        let server = Server::Newest;
+        let mut conn = server.options().connect().await.unwrap();
+        Self::create(server, &mut conn, "TEMPLATE template0").await
     }
 
-    async fn create(conn: &mut PgConnection, from: &str) -> Self {
+    async fn create(server: Server, conn: &mut PgConnection, from: &str) -> Self {
         let row = sqlx::query("SELECT gen_random_uuid()::text AS id").fetch_one(&mut *conn).await;
         let id: String = row.unwrap().get("id");
         let name = format!("surefoot_test_{}", id.replace('-', ""));
         run(conn, &format!("CREATE DATABASE {name} {from}")).await;
-        Self { name }
+        Self { server, name }
     }
 
     pub(crate) fn options(&self) -> PostgresOptions {
-        PostgresOptions::of(server().database(&self.name))
+        PostgresOptions::of(self.server.options().database(&self.name))
     }
 
     /// A connection beside the store.
     pub(crate) async fn raw(&self) -> PgConnection {
-        server().database(&self.name).connect().await.unwrap()
+        self.server.options().database(&self.name).connect().await.unwrap()
     }
 }
 
 /// A schema that was migrated once, for all tests of this build.
-async fn template(conn: &mut PgConnection) -> String {
+async fn template(server: Server, conn: &mut PgConnection) -> String {
     // FNV-1a.
     let bytes = migrations().iter().flat_map(|text| text.bytes());
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -64,7 +83,7 @@ async fn template(conn: &mut PgConnection) -> String {
     if known.bind(&name).fetch_optional(&mut *conn).await.unwrap().is_none() {
         run(conn, &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)")).await;
         run(conn, &format!("CREATE DATABASE {name} TEMPLATE template0")).await;
-        let options = PostgresOptions::of(server().database(&name));
+        let options = PostgresOptions::of(server.options().database(&name));
         drop(PostgresStore::open_with(options).await.unwrap());
         run(conn, &format!("ALTER DATABASE {name} IS_TEMPLATE true")).await;
     }
@@ -79,11 +98,12 @@ async fn run(conn: &mut PgConnection, statement: &str) {
 impl Drop for Database {
     fn drop(&mut self) {
         let statement = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
+        let server = self.server;
         // A test may drop it inside of its own runtime.
         let dropped = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.unwrap().block_on(async {
-                let mut conn = server().connect().await.unwrap();
+                let mut conn = server.options().connect().await.unwrap();
                 run(&mut conn, &statement).await;
                 conn.close().await.unwrap();
             });

@@ -4,10 +4,15 @@
 
 mod commits;
 mod database;
+mod events;
 mod families;
+mod lists;
 mod pool;
+mod published;
 mod races;
+mod retention;
 mod schema;
 mod statements;
+mod suite;
 mod support;
 mod transactions;

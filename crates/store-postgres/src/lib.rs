@@ -37,6 +37,7 @@ mod run;
 mod sql;
 mod store;
 mod transaction;
+mod wake;
 mod writer;
 
 pub use sqlx;
@@ -44,6 +45,7 @@ pub use sqlx;
 pub use options::PostgresOptions;
 pub use store::PostgresStore;
 pub use transaction::{PostgresTransaction, PostgresTx};
+pub use wake::PostgresWake;
 
 /// Every statement by name, for the tests that prepare and explain them.
 #[doc(hidden)]

@@ -45,6 +45,7 @@ statements! {
     META_CLOCK = "meta/clock",
     META_EXISTS = "meta/exists",
     META_LOCK = "meta/lock",
+    META_NOTIFY = "meta/notify",
     META_SCHEMA = "meta/schema",
     META_SERVER = "meta/server",
     META_SET_SCHEMA = "meta/set_schema",

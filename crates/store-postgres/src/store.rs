@@ -15,6 +15,7 @@ use crate::options::PostgresOptions;
 use crate::pool::{Pool, Use};
 use crate::sql;
 use crate::transaction::Transactions;
+use crate::wake::PostgresWake;
 use crate::writer::Writer;
 
 /// A durable store in a PostgreSQL database. Clones are handles of the same store; any number of processes may share
@@ -31,6 +32,7 @@ struct Inner {
     writer: Writer,
     emits: EmitLane,
     transactions: Transactions,
+    wake: PostgresWake,
 }
 
 impl PostgresStore {
@@ -54,8 +56,15 @@ impl PostgresStore {
             emits: EmitLane::start(&options, writer.clone()),
             writer,
             transactions: Transactions::new(&options),
+            wake: PostgresWake::new(&options),
             clock: options.clock,
         })))
+    }
+
+    /// What tells workers of other processes that something is ready, and hears them.
+    #[must_use]
+    pub fn wake_bus(&self) -> PostgresWake {
+        self.0.wake.clone()
     }
 
     /// How many connections are lent out: for reads, and for transactions of the application. For tests.

@@ -28,6 +28,9 @@ pub type PostgresTx = PgConnection;
 /// of the application; and it cannot be released if a statement failed whose error was passed over.
 const BEGIN: &str = "BEGIN; SAVEPOINT surefoot_open";
 const RELEASE_GUARD: &str = "RELEASE surefoot_open";
+/// What comes behind the work is the kernel's, and planned like the rest of it.
+const BE_KERNEL: &str =
+    "SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_generic_plan";
 
 /// An open transaction of the application; dereferences to the connection. Rolls back when dropped.
 pub struct PostgresTransaction {
@@ -138,6 +141,7 @@ impl Transactions {
         open: &mut PostgresTransaction,
         commit: &surefoot_kernel_core::Commit,
     ) -> Result<Committed, StoreError> {
+        sqlx::raw_sql(BE_KERNEL).execute(&mut **open).await.map_err(store_error)?;
         let now: Timestamp = now(open, &self.clock).await?;
         commit_one(open, commit, now).await
     }

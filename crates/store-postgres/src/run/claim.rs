@@ -128,7 +128,7 @@ pub(crate) struct TakeOver(pub(crate) TakeOverRequest);
 impl Op for TakeOver {
     type Out = Option<Run>;
     type Err = StoreError;
-    const LANE: Lane = Lane::Side;
+    const LANE: Lane = Lane::TakeOver;
 
     async fn run<'a>(
         &'a self,

@@ -26,7 +26,7 @@ use crate::writer::{Cx, Lane, Op};
 /// What became of one commit of a batch.
 #[derive(Debug)]
 pub(crate) enum Verdict {
-    Written(Committed),
+    Written(Box<Committed>),
     /// Nothing of it was written.
     Refused(StoreError),
     /// Somebody has a lock that it needs. Nothing of it was written.
@@ -69,7 +69,7 @@ pub(crate) async fn commit_group(
     }
     for (index, write) in indexes.into_iter().zip(writes) {
         if let Some(verdict) = verdicts.get_mut(index) {
-            *verdict = Some(Verdict::Written(committed(write.after.into_owned(), now)));
+            *verdict = Some(written(write.after.into_owned(), now));
         }
     }
     Ok(verdicts.into_iter().map(|verdict| verdict.unwrap_or(Verdict::Busy)).collect())
@@ -181,8 +181,8 @@ async fn charge<'c>(
     charges.write(conn).await
 }
 
-pub(crate) fn committed(run: Run, now: Timestamp) -> Committed {
-    Committed { receipt: Receipt::attest(&run), run, now }
+pub(crate) fn written(run: Run, now: Timestamp) -> Verdict {
+    Verdict::Written(Box::new(Committed { receipt: Receipt::attest(&run), run, now }))
 }
 
 /// One commit alone, that waits for its locks, on a transaction of somebody's.
@@ -192,7 +192,7 @@ pub(crate) async fn commit_one(
     now: Timestamp,
 ) -> Result<Committed, StoreError> {
     match commit_group(conn, &[commit], Locks::Wait, now).await?.pop() {
-        Some(Verdict::Written(committed)) => Ok(committed),
+        Some(Verdict::Written(committed)) => Ok(*committed),
         Some(Verdict::Refused(error)) => Err(error),
         Some(Verdict::Busy) | None => Err(StoreError::Conflict),
     }
@@ -204,7 +204,7 @@ pub(crate) struct CommitAlone(pub(crate) Commit);
 impl Op for CommitAlone {
     type Out = Committed;
     type Err = StoreError;
-    const LANE: Lane = Lane::Side;
+    const LANE: Lane = Lane::Alone;
 
     async fn run<'a>(
         &'a self,

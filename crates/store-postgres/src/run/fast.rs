@@ -12,7 +12,7 @@ use uuid::Uuid;
 use surefoot_kernel_core::{Commit, Micros, Phase, RunId, StoreError, Timestamp, Todo};
 
 use super::columns::{Counters, Effects, Ends};
-use super::commit::{Verdict, committed};
+use super::commit::{Verdict, written};
 use super::row::int;
 use crate::error::{Fault, commit_error};
 use crate::keys::Key;
@@ -174,7 +174,7 @@ fn answers(row: &PgRow, commits: &[&Commit]) -> Result<Vec<Said>, sqlx::Error> {
             lease.until = Timestamp::from_micros(until);
             lease.length = Micros::new(length);
         }
-        *slot = Some(Said::Final(Verdict::Written(committed(run, now))));
+        *slot = Some(Said::Final(written(run, now)));
     }
     if said.iter().all(Option::is_some) {
         return Ok(said.into_iter().flatten().collect());

@@ -249,7 +249,7 @@ fn settle(verdicts: impl Iterator<Item = (Ask, Verdict)>) -> Outcome {
     let mut outcome = Outcome::default();
     for (ask, verdict) in verdicts {
         match verdict {
-            Verdict::Written(committed) => ask.answer(Ok(committed)),
+            Verdict::Written(committed) => ask.answer(Ok(*committed)),
             Verdict::Refused(error) => ask.answer(Err(error)),
             Verdict::Busy => outcome.busy.push(ask),
         }
@@ -265,31 +265,27 @@ enum Halved {
 
 /// Nothing of the batch was written, unless nobody knows.
 fn halve(mut asks: Vec<Ask>, error: StoreError) -> Halved {
-    match error {
-        StoreError::UnknownOutcome(source) => {
-            let shared = Shared(Arc::from(source));
-            for ask in asks {
-                ask.answer(Err(StoreError::UnknownOutcome(Box::new(shared.clone()))));
-            }
-            Halved::Over(Outcome { is_broken: true, ..Outcome::default() })
+    if let StoreError::UnknownOutcome(source) = error {
+        let shared = Shared(Arc::from(source));
+        for ask in asks {
+            ask.answer(Err(StoreError::UnknownOutcome(Box::new(shared.clone()))));
         }
-        // The connection was lost before the end was asked for, or the server is in no state to write.
-        StoreError::Unavailable(_) => {
-            Halved::Over(Outcome { busy: asks, is_broken: true, ..Outcome::default() })
-        }
-        _ if asks.len() > 1 => {
-            let second = asks.split_off(asks.len() / 2);
-            Halved::Again(asks, second)
-        }
-        // Alone, it is begun again until the database prefers it.
-        StoreError::TransactionConflict(_) => {
-            Halved::Over(Outcome { busy: asks, ..Outcome::default() })
-        }
-        error => {
-            if let Some(ask) = asks.pop() {
-                ask.answer(Err(error));
-            }
-            Halved::Over(Outcome::default())
-        }
+        return Halved::Over(Outcome { is_broken: true, ..Outcome::default() });
     }
+    // The connection was lost before the end was asked for, or the server is in no state to write.
+    if matches!(error, StoreError::Unavailable(_)) {
+        return Halved::Over(Outcome { busy: asks, is_broken: true, ..Outcome::default() });
+    }
+    if asks.len() > 1 {
+        let second = asks.split_off(asks.len() / 2);
+        return Halved::Again(asks, second);
+    }
+    // Alone, it is begun again until the database prefers it.
+    if matches!(error, StoreError::TransactionConflict(_)) {
+        return Halved::Over(Outcome { busy: asks, ..Outcome::default() });
+    }
+    if let Some(ask) = asks.pop() {
+        ask.answer(Err(error));
+    }
+    Halved::Over(Outcome::default())
 }

@@ -15,8 +15,10 @@ use crate::pool::{Borrowed, Pool};
 /// On whose connections an operation runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lane {
-    /// Commits and takeovers that wait for a row.
-    Side,
+    /// A worker waits with a commit in doubt.
+    TakeOver,
+    /// A commit that waits for its locks.
+    Alone,
     Claim,
     Rest,
 }

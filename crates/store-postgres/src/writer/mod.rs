@@ -26,8 +26,9 @@ use crate::run::renew::renew;
 
 pub(crate) use self::job::{Cx, Lane, Op};
 
-/// Connections for whoever waits for a row.
+/// Connections for commits that wait for a row, and for takeovers, which have to wait too.
 const SIDE_SEATS: usize = 4;
+const TAKE_OVER_SEATS: usize = 4;
 const CLAIM_SEATS: usize = 2;
 
 /// The way to the writer.
@@ -40,6 +41,7 @@ struct Inner {
     commits: Arc<Queue>,
     stats: Arc<Stats>,
     side: Arc<Pool>,
+    take_over: Arc<Pool>,
     claim: Arc<Pool>,
     rest: Arc<Pool>,
     renewals: Arc<Pool>,
@@ -60,6 +62,7 @@ impl Writer {
             commits: Arc::default(),
             stats: Arc::default(),
             side: Pool::new(options, Use::Kernel, SIDE_SEATS),
+            take_over: Pool::new(options, Use::Kernel, TAKE_OVER_SEATS),
             claim: Pool::new(options, Use::Kernel, CLAIM_SEATS),
             rest: Pool::new(options, Use::Kernel, options.writers),
             renewals: Pool::new(options, Use::Renewals, 1),
@@ -111,7 +114,8 @@ impl Writer {
 impl Inner {
     fn lane(&self, lane: Lane) -> &Arc<Pool> {
         match lane {
-            Lane::Side => &self.side,
+            Lane::TakeOver => &self.take_over,
+            Lane::Alone => &self.side,
             Lane::Claim => &self.claim,
             Lane::Rest => &self.rest,
         }

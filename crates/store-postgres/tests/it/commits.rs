@@ -147,7 +147,7 @@ async fn renewals_under_load_lose_nothing() {
         });
     }
     let mut renewals = 0;
-    while steps.len() > 0 && renewals < 1_000 {
+    while !steps.is_empty() && renewals < 1_000 {
         let request = RenewRequest { session: session(), runs: stamps.clone(), lease: LEASE };
         let renewed = world.store.lease_renew(request).await.unwrap();
         assert!(renewed.iter().all(|(_, it)| *it != Renewed::Lost), "{renewed:?}");

@@ -11,6 +11,7 @@ mod families;
 mod lists;
 mod pool;
 mod published;
+mod races;
 mod retention;
 mod schema;
 mod statements;

@@ -157,9 +157,9 @@ async fn one_transaction_holds_several_fences() {
         let renewed = world.store.lease_renew(request.clone()).await.unwrap();
         assert!(renewed.iter().all(|(_, it)| *it == Renewed::FenceHeld), "{renewed:?}");
         if commits {
-            tx.commit().await.unwrap()
+            tx.commit().await.unwrap();
         } else {
-            tx.rollback().await
+            tx.rollback().await;
         }
         let renewed = world.store.lease_renew(request.clone()).await.unwrap();
         let is_held = |it: &Renewed| matches!(it, Renewed::Held { .. });

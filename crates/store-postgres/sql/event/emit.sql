@@ -31,7 +31,8 @@ WITH event AS MATERIALIZED (
         FROM unnest($25::uuid[], $32::uuid[]) WITH ORDINALITY AS run (id, event, ord) GROUP BY run.event
     ) AS started ON started.event = x.id
     WHERE x.deleting IS NULL AND (x.id IN (SELECT event FROM gone)) IS NOT TRUE
-    ORDER BY x.ord
+    -- Keys in one order everywhere, so that two batches that share some do not wait for each other.
+    ORDER BY x.app, x.scope, x.kind, x.dedupe_key, x.ord
     ON CONFLICT DO NOTHING RETURNING id
 ), payload AS (
     INSERT INTO surefoot.event_payload (event, data, context, "authorization", trace)

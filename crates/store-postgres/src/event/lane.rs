@@ -116,7 +116,7 @@ impl Lane {
                         parts.push(part);
                     }
                     Done::Waits(ask) => {
-                        tokio::spawn(self.at_work.clone().wait(ask));
+                        tokio::spawn(self.at_work.clone().wait(*ask));
                     }
                 }
             }
@@ -151,7 +151,7 @@ enum Done {
     /// One of them kept all from being recorded.
     Halve(Vec<Ask>),
     /// It needs a lock that somebody has.
-    Waits(Ask),
+    Waits(Box<Ask>),
 }
 
 impl AtWork {
@@ -230,7 +230,7 @@ fn failed(mut asks: Vec<Ask>, error: sqlx::Error) -> Done {
     match kind(&error) {
         Kind::Refused | Kind::Locked if asks.len() > 1 => Done::Halve(asks),
         Kind::Locked => match asks.pop() {
-            Some(ask) => Done::Waits(ask),
+            Some(ask) => Done::Waits(Box::new(ask)),
             None => Done::Answered { again: Vec::new() },
         },
         Kind::Conflict if asks.iter().all(|ask| ask.tries < TRIES) => {

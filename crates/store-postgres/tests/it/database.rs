@@ -64,10 +64,20 @@ impl Database {
         PostgresOptions::of(self.server.options().database(&self.name))
     }
 
+    /// For another process: see [`options_of`].
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// A connection beside the store.
     pub(crate) async fn raw(&self) -> PgConnection {
         self.server.options().database(&self.name).connect().await.unwrap()
     }
+}
+
+/// A database of the newest server by its name.
+pub(crate) fn options_of(name: &str) -> PostgresOptions {
+    PostgresOptions::of(Server::Newest.options().database(name))
 }
 
 /// A schema that was migrated once, for all tests of this build.

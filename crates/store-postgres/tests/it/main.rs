@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests may unwrap like the tests themselves")]
 
 mod commits;
+mod contention;
+mod crash;
 mod database;
 mod events;
 mod families;

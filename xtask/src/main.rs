@@ -6,6 +6,7 @@ mod failure;
 mod mutants;
 mod process;
 mod soak;
+mod services;
 mod test;
 mod tidy;
 mod tools;
@@ -22,6 +23,7 @@ Usage: cargo xtask COMMAND [OPTIONS]
 
   test      every test: unit, integration and doc tests
   soak      the tests that take minutes each, which `test` leaves out
+  services  the servers that tests need, until interrupted; for those who run nextest themselves
   tidy      the architecture checks alone
   check     format, lints, docs, licences, architecture: all that CI asks besides the tests
   ci        check, test, and docs --check
@@ -29,7 +31,7 @@ Usage: cargo xtask COMMAND [OPTIONS]
   mutants   mutate the core and see whether its tests notice (takes long)
 
 `cargo xtask COMMAND --help` tells the options of one command.
-What a command needs and the machine lacks is installed under target/tools.";
+What a command needs and the machine lacks is installed under target/tools and target/services.";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -50,6 +52,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
     match command.as_str() {
         "test" => test::run(rest),
         "soak" => soak::run(rest),
+        "services" => services::run(rest),
         "tidy" => tidy::run(rest),
         "check" => check::run(rest),
         "ci" => {

@@ -7,6 +7,7 @@ use cargo_metadata::Package;
 
 use crate::failure::Failure;
 use crate::process;
+use crate::services::{self, Services};
 use crate::tools;
 use crate::workspace::Workspace;
 
@@ -20,7 +21,9 @@ Usage: cargo xtask test [-p CRATE]...
 
 SUREFOOT_CASES=N sets how many cases each property test tries; it is passed on to the tests.
 With CI set, the `ci` profile of .config/nextest.toml is used: no test is left out after a failure.
-What a test needs and the machine lacks is installed under target/; what cannot be had is a failure.";
+What a test needs and the machine lacks is installed under target/; what cannot be had is a failure.
+Servers are fetched to target/services and run as long as the tests, for crates that name them in their manifest;
+`cargo xtask services --help` tells how to give your own.";
 
 /// Runs the tests that the arguments name: both kinds, even if the first failed, so that one run tells all.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
@@ -32,14 +35,21 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let chosen = names.iter().map(|name| workspace.package(name)).collect::<Result<Vec<_>, _>>()?;
     let nextest = tools::NEXTEST.program(&workspace.root, workspace.target())?;
 
+    let all = workspace.metadata.workspace_packages();
+    let wanted = services::wanted(if chosen.is_empty() { &all } else { &chosen })?;
+    // They run until this function returns.
+    let services = Services::start(&wanted, workspace.target())?;
+
     let documented = with_docs(&chosen);
     let docs = if chosen.is_empty() || !documented.is_empty() {
-        process::run("doc tests", &mut doc_command(&workspace.root, &documented))
+        let mut command = doc_command(&workspace.root, &documented);
+        process::run("doc tests", command.envs(services.variables()))
     } else {
         eprintln!("== doc tests: a crate without a library has none");
         Ok(())
     };
-    let tests = process::run("tests", &mut nextest_command(&nextest, &workspace.root, &chosen));
+    let mut command = nextest_command(&nextest, &workspace.root, &chosen);
+    let tests = process::run("tests", command.envs(services.variables()));
     match (tests, docs) {
         (Ok(()), Ok(())) => Ok(()),
         (Err(failure), Ok(())) | (Ok(()), Err(failure)) => Err(failure),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use surefoot_operator::Store;
+use surefoot_store_postgres::{PostgresOptions, PostgresStore};
 use surefoot_store_sqlite::{SqliteOptions, SqliteStore};
 
 use crate::error::CliError;
@@ -19,14 +20,16 @@ pub(crate) enum Need {
 
 /// Opens the store that a URL names.
 pub(crate) async fn open(url: &str, need: Need) -> Result<Arc<dyn Store>, CliError> {
-    Ok(Arc::new(embedded(url, need).await?))
+    if is_embedded(url) { Ok(Arc::new(embedded(url, need).await?)) } else { shared(url, need).await }
+}
+
+/// Whether a URL names an embedded store, or nothing that is known.
+pub(crate) fn is_embedded(url: &str) -> bool {
+    !(url.starts_with("postgres:") || url.starts_with("postgresql:"))
 }
 
 /// Opens the embedded store that a URL names.
 pub(crate) async fn embedded(url: &str, need: Need) -> Result<SqliteStore, CliError> {
-    if url.starts_with("postgres:") || url.starts_with("postgresql:") {
-        return Err(CliError::NoPostgres);
-    }
     let Some(path) = url.strip_prefix("sqlite:") else {
         return Err(CliError::NotAStore(url.to_owned()));
     };
@@ -42,4 +45,40 @@ pub(crate) async fn embedded(url: &str, need: Need) -> Result<SqliteStore, CliEr
     let options = SqliteOptions::new(&path).create_if_missing(need == Need::Created);
     let opened = SqliteStore::open_with(options).await;
     opened.map_err(|source| CliError::Store { url: url.to_owned(), source })
+}
+
+async fn shared(url: &str, need: Need) -> Result<Arc<dyn Store>, CliError> {
+    let failed = |source| CliError::Store { url: without_password(url), source };
+    let options = PostgresOptions::new(url).map_err(failed)?;
+    let options = options.create_if_missing(need == Need::Created);
+    let store = PostgresStore::open_with(options).await.map_err(failed)?;
+    Ok(Arc::new(store))
+}
+
+/// The same URL as it may be shown: a password between the user's name and the host is left out, and so is what is
+/// behind the database's name.
+fn without_password(url: &str) -> String {
+    let url = url.split_once('?').map_or(url, |(url, _)| url);
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let Some((who, place)) = rest.rsplit_once('@') else { return url.to_owned() };
+    let user = who.split_once(':').map_or(who, |(user, _)| user);
+    format!("{scheme}://{user}@{place}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_not_shown() {
+        for (url, shown) in [
+            ("postgres://shop:s3cret@db/shop", "postgres://shop@db/shop"),
+            ("postgres://shop:p@ss:word@db:5433/shop", "postgres://shop@db:5433/shop"),
+            ("postgres://shop@db/shop?password=s3cret", "postgres://shop@db/shop"),
+            ("postgres://db/shop", "postgres://db/shop"),
+            ("postgres:shop", "postgres:shop"),
+        ] {
+            assert_eq!(without_password(url), shown);
+        }
+    }
 }

@@ -22,3 +22,5 @@ pub use fault::{Fault, FaultPlan, Method, Stop, When};
 pub use faulty::FaultyStore;
 pub use ids::SeqIds;
 pub use memory::{MemoryConflict, MemoryFactory, MemoryStore, MemoryTx, OpenMemoryTx};
+#[cfg(feature = "servers")]
+pub use surefoot_test_servers as servers;

@@ -19,8 +19,10 @@ const CORE: &str = "surefoot-kernel-core";
 const CODEC: &str = "surefoot-codec";
 const LANGUAGE: &str = "surefoot-language";
 const STORE_SQLITE: &str = "surefoot-store-sqlite";
+const STORE_POSTGRES: &str = "surefoot-store-postgres";
 const WORKER: &str = "surefoot-worker";
 const OPERATOR: &str = "surefoot-operator";
+const TEST_SERVERS: &str = "surefoot-test-servers";
 const TESTKIT: &str = "surefoot-testkit";
 const FACADE: &str = "surefoot";
 const INVENTORY: &str = "surefoot-inventory";
@@ -34,22 +36,43 @@ const ROWS: &[Row] = &[
     // A decorator of any store: its tests put it around stores, below a worker and an operator.
     Row { name: CODEC, uses: &[CORE], tests: &[LANGUAGE, STORE_SQLITE, WORKER, OPERATOR, TESTKIT] },
     Row { name: STORE_SQLITE, uses: &[CORE], tests: &[TESTKIT] },
+    Row { name: STORE_POSTGRES, uses: &[CORE], tests: &[TESTKIT] },
     Row { name: WORKER, uses: &[CORE, LANGUAGE], tests: &[TESTKIT] },
     Row { name: OPERATOR, uses: &[CORE, LANGUAGE], tests: &[TESTKIT] },
-    Row { name: TESTKIT, uses: &[CORE, LANGUAGE, WORKER], tests: &[STORE_SQLITE] },
+    Row { name: TEST_SERVERS, uses: &[], tests: &[] },
+    Row { name: TESTKIT, uses: &[CORE, LANGUAGE, WORKER, TEST_SERVERS], tests: &[STORE_SQLITE] },
     Row {
         name: "surefoot-cli",
-        uses: &[CORE, LANGUAGE, STORE_SQLITE, WORKER, OPERATOR, TESTKIT, FACADE, INVENTORY],
+        uses: &[
+            CORE,
+            LANGUAGE,
+            STORE_SQLITE,
+            STORE_POSTGRES,
+            WORKER,
+            OPERATOR,
+            TESTKIT,
+            FACADE,
+            INVENTORY,
+        ],
         tests: &[],
     },
     Row {
         name: FACADE,
-        uses: &[CORE, CODEC, LANGUAGE, STORE_SQLITE, WORKER, OPERATOR, TESTKIT],
+        uses: &[
+            CORE,
+            CODEC,
+            LANGUAGE,
+            STORE_SQLITE,
+            STORE_POSTGRES,
+            WORKER,
+            OPERATOR,
+            TESTKIT,
+        ],
         // Its examples turn on its feature `testkit`.
         tests: &[FACADE],
     },
     Row { name: INVENTORY, uses: &[FACADE], tests: &[TESTKIT] },
-    Row { name: "xtask", uses: &[], tests: &[] },
+    Row { name: "xtask", uses: &[TEST_SERVERS], tests: &[] },
 ];
 
 /// What the core may name in its manifest besides our own crates: values and derives, nothing that acts.

@@ -251,12 +251,14 @@ impl Context<'_> {
         Ok((operator, app))
     }
 
-    /// The same, with a worker of dry runs if the application has its module built in.
+    /// The same, with a worker of dry runs if the application has its module built in, and the store is the one that
+    /// the module is made for.
     pub(crate) async fn operator_previewing(
         &self,
     ) -> Result<(Operator, App, Option<DryRunWorker>), CliError> {
         let need = if self.named_app().is_some() { Need::Created } else { Need::Existing };
-        let Some(MakePreviews(make)) = &self.built_in.previews else {
+        let embedded = store::is_embedded(&self.global.store);
+        let Some(MakePreviews(make)) = self.built_in.previews.as_ref().filter(|_| embedded) else {
             let (operator, app) = self.operator_creating().await?;
             return Ok((operator, app, None));
         };

@@ -1,0 +1,2 @@
+-- child/ids
+SELECT id FROM surefoot.run WHERE parent_run = $1 AND parent_step = $2

@@ -1,0 +1,2 @@
+-- meta/clock
+SELECT surefoot.clock() AS now

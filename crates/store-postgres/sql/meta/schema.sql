@@ -1,0 +1,2 @@
+-- meta/schema
+SELECT value FROM surefoot.meta WHERE key = 'schema'

@@ -1,0 +1,2 @@
+-- meta/server
+SELECT current_setting('server_version_num')::int AS version

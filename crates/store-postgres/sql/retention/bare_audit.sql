@@ -1,0 +1,2 @@
+-- retention/bare_audit
+UPDATE surefoot.audit SET details = '{}' WHERE run = ANY($1)

@@ -1,0 +1,2 @@
+-- retention/count_deliveries
+SELECT count(*) AS count FROM surefoot.delivery WHERE event = $1

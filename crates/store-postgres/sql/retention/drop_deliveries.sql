@@ -1,0 +1,2 @@
+-- retention/drop_deliveries
+DELETE FROM surefoot.delivery WHERE event = ANY($1)

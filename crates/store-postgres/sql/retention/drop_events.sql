@@ -1,0 +1,2 @@
+-- retention/drop_events
+DELETE FROM surefoot.event WHERE id = ANY($1)

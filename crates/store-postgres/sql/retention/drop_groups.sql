@@ -1,0 +1,2 @@
+-- retention/drop_groups
+DELETE FROM surefoot.child_group WHERE parent = ANY($1)

@@ -1,0 +1,2 @@
+-- retention/drop_journals
+DELETE FROM surefoot.journal WHERE run = ANY($1)

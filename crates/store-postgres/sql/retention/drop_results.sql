@@ -1,0 +1,2 @@
+-- retention/drop_results
+DELETE FROM surefoot.run_result WHERE run = ANY($1)

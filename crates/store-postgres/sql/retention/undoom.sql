@@ -1,0 +1,2 @@
+-- retention/undoom
+DELETE FROM surefoot.doomed WHERE root = $1

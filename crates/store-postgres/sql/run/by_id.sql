@@ -1,0 +1,2 @@
+-- run/by_id
+SELECT run.* FROM surefoot.run WHERE id = $1

@@ -1,0 +1,4 @@
+-- run/canceled
+SELECT r.id FROM unnest($1::uuid[], $2::bigint[]) AS x (id, generation)
+JOIN surefoot.run AS r ON r.id = x.id AND r.generation = x.generation
+WHERE (r.cancel IS NOT NULL) IS TRUE

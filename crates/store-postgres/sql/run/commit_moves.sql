@@ -1,0 +1,59 @@
+-- run/commit_moves
+-- Steps, marks, parks on time alone and ends of runs without families, written at once. A row that somebody has locked is passed over.
+-- `(… IN (SELECT …)) IS TRUE` keeps the sub-select a hashed one, and `(…) IS TRUE` keeps other indexes out of the way,
+-- whatever the planner believes of their sizes.
+WITH clock AS MATERIALIZED (
+    SELECT surefoot.clock() + $4 AS now
+), locked AS MATERIALIZED (
+    SELECT r.id, r.generation, r.revision,
+        (r.state = 'running' AND r.signal IS NULL AND r.resume IS NULL AND r.cancel IS NULL) AS plain
+    FROM surefoot.run AS r WHERE r.id = ANY ($1) FOR NO KEY UPDATE SKIP LOCKED
+), written AS (
+    UPDATE surefoot.run AS r SET
+    revision = r.revision + 1, seq = x.seq, journal_bytes = x.journal_bytes,
+    failures = x.failures, step_attempt = x.step_attempt, deadline = x.deadline,
+    charged = x.charged, last_failure = x.last_failure, ended_at = x.ended_at, state = x.state,
+    wake_at = x.wake_at, detail = x.detail, effect_step = x.effect_step,
+    effect_action = x.effect_action, effect_state = x.effect_state, effect_since = x.effect_since,
+    effect_evidence = x.effect_evidence,
+    claimable_at = CASE WHEN x.state = 'running' THEN r.claimable_at ELSE x.claimable_at END,
+    lease_until = CASE WHEN x.state = 'running' THEN r.lease_until END,
+    lease_length = CASE WHEN x.state = 'running' THEN r.lease_length END,
+    lease_owner = CASE WHEN x.state = 'running' THEN r.lease_owner END,
+    claim_nonce = CASE WHEN x.state = 'running' THEN r.claim_nonce END
+    FROM unnest(
+        $1::uuid[], $2::bigint[], $3::bigint[], $8::bigint[], $9::bigint[], $10::bigint[],
+        $11::bigint[], $12::text[], $13::text[], $14::text[], $15::bigint[], $16::text[],
+        $17::bigint[], $18::bigint[], $19::text[], $20::text[], $21::text[], $22::text[],
+        $23::bigint[], $24::text[]
+    ) WITH ORDINALITY AS x (
+        id, generation, revision, seq, journal_bytes, failures, step_attempt, deadline, charged,
+        last_failure, ended_at, state, claimable_at, wake_at, detail, effect_step, effect_action,
+        effect_state, effect_since, effect_evidence, ord
+    )
+    WHERE r.id = x.id AND r.generation = x.generation AND r.revision = x.revision
+        AND (r.state = 'running' AND r.signal IS NULL AND r.resume IS NULL AND r.cancel IS NULL) IS TRUE
+        AND (x.id IN (SELECT id FROM locked)) IS TRUE
+    RETURNING x.ord, r.lease_until, r.lease_length
+), journal AS (
+    INSERT INTO surefoot.journal (run, seq, count, generation, at, facts)
+    SELECT x.id, x.seq, x.count, x.generation, (SELECT now FROM clock), x.facts
+    FROM unnest($1::uuid[], $2::bigint[], $5::bigint[], $6::bigint[], $7::text[])
+        WITH ORDINALITY AS x (id, generation, seq, count, facts, ord)
+    WHERE x.facts IS NOT NULL AND (x.ord IN (SELECT ord FROM written)) IS TRUE
+), results AS (
+    INSERT INTO surefoot.run_result (run, result)
+    SELECT x.id, x.result FROM unnest($1::uuid[], $25::text[]) WITH ORDINALITY AS x (id, result, ord)
+    WHERE x.result IS NOT NULL AND (x.ord IN (SELECT ord FROM written)) IS TRUE
+)
+SELECT applied.*, other.*, (SELECT now FROM clock) AS now
+FROM (
+    SELECT coalesce(array_agg(ord), '{}') AS applied, coalesce(array_agg(lease_until), '{}') AS untils,
+        coalesce(array_agg(lease_length), '{}') AS lengths
+    FROM written
+) AS applied
+LEFT JOIN (
+    SELECT coalesce(array_agg(id), '{}') AS locked, coalesce(array_agg(generation), '{}') AS generations,
+        coalesce(array_agg(revision), '{}') AS revisions, coalesce(array_agg(plain), '{}') AS plain
+    FROM locked
+) AS other ON cardinality(applied.applied) < cardinality($1)

@@ -1,0 +1,2 @@
+-- run/fenced
+SELECT generation, state FROM surefoot.run WHERE id = $1

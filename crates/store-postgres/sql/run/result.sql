@@ -1,0 +1,2 @@
+-- run/result
+SELECT result FROM surefoot.run_result WHERE run = $1

@@ -1,0 +1,2 @@
+-- version/revision
+SELECT revision FROM surefoot.version WHERE id = $1

@@ -1,0 +1,2 @@
+-- workflow/clear_activations
+UPDATE surefoot.activation SET present = false WHERE workflow = $1

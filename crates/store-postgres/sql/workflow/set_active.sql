@@ -1,0 +1,2 @@
+-- workflow/set_active
+UPDATE surefoot.workflow SET active = $2 WHERE no = $1

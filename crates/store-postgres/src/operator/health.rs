@@ -1,0 +1,140 @@
+//! Apps, sessions, numbers and the audit.
+
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row};
+use uuid::Uuid;
+
+use surefoot_kernel_core::{
+    App, AppHealth, AuditRow, Code, EventStatus, Mode, RunState, Scope, SessionRow, Timestamp,
+};
+
+use crate::error::{Fault, unreadable};
+use crate::keys::Key;
+use crate::plan::list::{read_count, read_json, read_key, read_small, read_time};
+use crate::sql;
+
+/// The apps that the store holds, sorted.
+pub(crate) async fn apps(conn: &mut PgConnection) -> Result<Vec<App>, Fault> {
+    let rows = sqlx::query(sql::OPERATOR_APPS).fetch_all(conn).await?;
+    rows.iter().map(|row| Ok(App::from(row.try_get::<String, _>("app")?))).collect()
+}
+
+/// Worker sessions that have not ended, newest report first.
+pub(crate) async fn sessions(
+    conn: &mut PgConnection,
+    app: &App,
+    now: Timestamp,
+) -> Result<Vec<SessionRow>, Fault> {
+    let rows = sqlx::query(sql::OPERATOR_SESSIONS).bind(app.as_str()).fetch_all(conn).await?;
+    rows.iter()
+        .map(|row| {
+            let mode: &str = row.try_get("mode")?;
+            let mode = [Mode::Execute, Mode::DryRun].into_iter().find(|it| it.as_str() == mode);
+            Ok(SessionRow {
+                session: read_key(row, "id")?,
+                name: row.try_get("name")?,
+                mode: mode.ok_or_else(unreadable)?,
+                offers: read_json(row, "offers")?.ok_or_else(unreadable)?,
+                slots: read_small(row, "slots")?,
+                busy: read_small(row, "busy")?,
+                stuck: read_small(row, "stuck")?,
+                seen_at: read_time(row, "seen_at")?,
+                now,
+            })
+        })
+        .collect()
+}
+
+pub(crate) async fn health(
+    conn: &mut PgConnection,
+    app: &App,
+    now: Timestamp,
+) -> Result<AppHealth, Fault> {
+    let mut runs = Vec::with_capacity(RunState::ALL.len());
+    for state in RunState::ALL {
+        let query = sqlx::query(sql::OPERATOR_COUNT_RUNS).bind(app.as_str());
+        let row = query.bind(state.as_str()).fetch_one(&mut *conn).await?;
+        runs.push((*state, read_count(&row, "count")?));
+    }
+    let due_by_footprint = due(conn, app, Mode::Execute, now).await?;
+    let dry_runs = due(conn, app, Mode::DryRun, now).await?;
+    let effects = sqlx::query(sql::OPERATOR_UNSETTLED).bind(app.as_str());
+    let effects = effects.fetch_one(&mut *conn).await?;
+    let exhausted = sqlx::query(sql::OPERATOR_EXHAUSTED).bind(app.as_str());
+    let exhausted = exhausted.bind(Code::RETRY_EXHAUSTED.as_str()).fetch_one(&mut *conn).await?;
+    let pending = sqlx::query(sql::OPERATOR_PENDING).bind(app.as_str());
+    let pending = pending.fetch_one(&mut *conn).await?;
+    Ok(AppHealth {
+        now,
+        runs,
+        oldest_due: due_by_footprint.iter().map(|(_, _, oldest)| *oldest).min(),
+        due_by_footprint,
+        dry_runs_due: dry_runs.iter().map(|(_, count, _)| count).sum(),
+        unsettled_effects: read_count(&effects, "count")?,
+        oldest_unsettled: oldest(&effects)?,
+        exhausted: read_count(&exhausted, "count")?,
+        events_pending: read_count(&pending, "count")?,
+        oldest_pending_event: oldest(&pending)?,
+        events_dead_lettered: count_events(conn, app, EventStatus::DeadLettered).await?,
+        events_unmatched: count_events(conn, app, EventStatus::Unmatched).await?,
+    })
+}
+
+fn oldest(row: &PgRow) -> Result<Option<Timestamp>, Fault> {
+    Ok(row.try_get::<Option<i64>, _>("oldest")?.map(Timestamp::from_micros))
+}
+
+async fn count_events(
+    conn: &mut PgConnection,
+    app: &App,
+    status: EventStatus,
+) -> Result<u64, Fault> {
+    let query = sqlx::query(sql::OPERATOR_COUNT_EVENTS).bind(app.as_str());
+    let row = query.bind(status.as_str()).fetch_one(conn).await?;
+    read_count(&row, "count")
+}
+
+/// Audit rows, newest first.
+pub(crate) async fn audit(
+    conn: &mut PgConnection,
+    app: &App,
+    limit: u32,
+) -> Result<Vec<AuditRow>, Fault> {
+    let query = sqlx::query(sql::OPERATOR_AUDIT).bind(app.as_str()).bind(i64::from(limit));
+    let rows = query.fetch_all(conn).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(AuditRow {
+                scope: Scope::from(row.try_get::<String, _>("scope")?),
+                at: read_time(row, "at")?,
+                actor: row.try_get("actor")?,
+                verb: row.try_get("verb")?,
+                reason: row.try_get("reason")?,
+                run: opt_key(row, "run")?,
+                version: opt_key(row, "version")?,
+                details: row.try_get("details")?,
+            })
+        })
+        .collect()
+}
+
+fn opt_key<K: Key>(row: &PgRow, column: &str) -> Result<Option<K>, Fault> {
+    Ok(row.try_get::<Option<Uuid>, _>(column)?.map(K::of_key))
+}
+
+/// Runs of a mode that are due, by footprint: number, oldest.
+async fn due(
+    conn: &mut PgConnection,
+    app: &App,
+    mode: Mode,
+    now: Timestamp,
+) -> Result<Vec<(String, u64, Timestamp)>, Fault> {
+    let query = sqlx::query(sql::OPERATOR_DUE).bind(app.as_str()).bind(now.micros());
+    let rows = query.bind(mode.as_str()).fetch_all(conn).await?;
+    rows.iter()
+        .map(|row| {
+            let oldest = read_time(row, "oldest")?;
+            Ok((row.try_get("footprint")?, read_count(row, "count")?, oldest))
+        })
+        .collect()
+}

@@ -1,0 +1,163 @@
+//! Claims and takeovers.
+
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row};
+
+use surefoot_kernel_core::{
+    ClaimRequest, Commit, Lease, RowInput, Run, StoreError, TakeOverRequest, Timestamp, decide_row,
+};
+
+use super::load::read_result;
+use super::lock::Locks;
+use super::read::{lock_run, readable};
+use super::row::{Head, read_run};
+use super::write::{Write, write_all};
+use crate::error::Fault;
+use crate::keys::Key;
+use crate::sql;
+use crate::writer::{Cx, Lane, Op};
+
+pub(crate) struct Claim(pub(crate) ClaimRequest);
+
+impl Op for Claim {
+    type Out = Vec<Run>;
+    type Err = StoreError;
+    const LANE: Lane = Lane::Claim;
+
+    async fn run<'a>(&'a self, conn: &'a mut PgConnection, cx: Cx) -> Result<Vec<Run>, StoreError> {
+        Ok(claim(conn, &self.0, cx.now).await?)
+    }
+}
+
+/// What a claim finds.
+enum Found {
+    /// What the same claim took when it was made before and its answer was lost.
+    Claimed(Vec<Run>),
+    Due(Vec<(Head, Run)>),
+}
+
+async fn claim(
+    conn: &mut PgConnection,
+    request: &ClaimRequest,
+    now: Timestamp,
+) -> Result<Vec<Run>, Fault> {
+    let due = match first_readable(conn, request, now).await? {
+        Found::Claimed(runs) => return Ok(runs),
+        Found::Due(due) => due,
+    };
+    let lease =
+        Lease { owner: request.session, until: now.plus(request.lease), length: request.lease };
+    let mut decided: Vec<(Head, Commit)> = Vec::with_capacity(due.len());
+    for (head, run) in due {
+        if let Ok(facts) = decide_row(&run, RowInput::Claim { lease: lease.clone() }, now) {
+            decided.push((head, Commit::new(&run, &facts)));
+        }
+    }
+    let writes: Vec<Write<'_>> = decided
+        .iter()
+        .map(|(head, commit)| {
+            let mut write = Write::decided(head.clone(), commit);
+            write.claim_nonce = Some(nonce(request));
+            write
+        })
+        .collect();
+    write_all(conn, &writes, now).await?;
+    drop(writes);
+    Ok(decided.into_iter().map(|(_, commit)| commit.after).collect())
+}
+
+/// The first due runs that can be read. Those that cannot stay where they stand, at the front: as many more are asked
+/// for, or they would take the places of others in every claim.
+async fn first_readable(
+    conn: &mut PgConnection,
+    request: &ClaimRequest,
+    now: Timestamp,
+) -> Result<Found, Fault> {
+    let wanted = usize::try_from(request.limit).unwrap_or(usize::MAX);
+    let mut limit = i64::from(request.limit);
+    loop {
+        let rows = candidates(conn, request, limit, now).await?;
+        if rows.first().map(|row| row.try_get("is_claimed")).transpose()? == Some(true) {
+            let runs = rows.iter().map(|row| Ok(read_run(row)?.1));
+            return runs.collect::<Result<_, Fault>>().map(Found::Claimed);
+        }
+        let mut runs = readable(&rows);
+        let unreadable = i64::try_from(rows.len() - runs.len()).unwrap_or(i64::MAX);
+        let next = i64::from(request.limit).saturating_add(unreadable);
+        let there_is_more = i64::try_from(rows.len()).is_ok_and(|found| found >= limit);
+        if runs.len() >= wanted || next <= limit || !there_is_more {
+            // One footprint at a time was asked; all that it found beyond the first is let go at once.
+            runs.sort_unstable_by_key(|(_, run)| (run.claimable_at(), run.id));
+            runs.truncate(wanted);
+            return Ok(Found::Due(runs));
+        }
+        limit = next;
+    }
+}
+
+/// Whoever is locked by another claim is passed over.
+async fn candidates(
+    conn: &mut PgConnection,
+    request: &ClaimRequest,
+    limit: i64,
+    now: Timestamp,
+) -> Result<Vec<PgRow>, Fault> {
+    let mut footprints: Vec<&str> = request.footprints.iter().map(String::as_str).collect();
+    footprints.sort_unstable();
+    footprints.dedup();
+    let rows = sqlx::query(sql::RUN_CLAIMABLE)
+        .bind(request.app.as_str())
+        .bind(request.mode.as_str())
+        .bind(footprints)
+        .bind(now.micros())
+        .bind(request.session.key())
+        .bind(nonce(request))
+        .bind(limit)
+        .fetch_all(conn)
+        .await?;
+    Ok(rows)
+}
+
+/// Any 64 bits will do as a name: the stored number keeps them, sign or not.
+fn nonce(request: &ClaimRequest) -> i64 {
+    request.nonce.cast_signed()
+}
+
+pub(crate) struct TakeOver(pub(crate) TakeOverRequest);
+
+impl Op for TakeOver {
+    type Out = Option<Run>;
+    type Err = StoreError;
+    const LANE: Lane = Lane::TakeOver;
+
+    async fn run<'a>(
+        &'a self,
+        conn: &'a mut PgConnection,
+        cx: Cx,
+    ) -> Result<Option<Run>, StoreError> {
+        Ok(take_over(conn, self.0, cx.now).await?)
+    }
+}
+
+/// The lock waits for a commit in doubt; whatever that wrote is read in a statement after it. One statement that did
+/// both would see the row, but of the journal what was there before it waited.
+async fn take_over(
+    conn: &mut PgConnection,
+    request: TakeOverRequest,
+    now: Timestamp,
+) -> Result<Option<Run>, Fault> {
+    let locked = lock_run(conn, request.run, Locks::Wait).await?;
+    let Some((head, mut run)) = locked else { return Ok(None) };
+    read_result(conn, &mut run).await?;
+    let lease =
+        Lease { owner: request.session, until: now.plus(request.lease), length: request.lease };
+    let input = RowInput::TakeOver { generation: request.generation, lease };
+    // Refused, or nothing to do, where nobody's commit can be in doubt any more.
+    let facts = decide_row(&run, input, now).unwrap_or_default();
+    if facts.is_empty() {
+        return Ok(Some(run));
+    }
+    let commit = Commit::new(&run, &facts);
+    write_all(conn, &[Write::decided(head, &commit)], now).await?;
+    Ok(Some(commit.after))
+}

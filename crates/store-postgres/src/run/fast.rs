@@ -1,0 +1,213 @@
+//! Plain commits of a worker: many runs in one statement, which is a transaction of its own.
+//!
+//! The statement locks what is free, checks the stamps, writes rows, journals and results, and answers for each entry
+//! by what it really wrote.
+
+use std::collections::HashMap;
+
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row};
+use uuid::Uuid;
+
+use surefoot_kernel_core::{Commit, Micros, Phase, RunId, StoreError, Timestamp, Todo};
+
+use super::columns::{Counters, Effects, Ends};
+use super::commit::{Verdict, written};
+use super::row::int;
+use crate::error::{Fault, commit_error};
+use crate::keys::Key;
+use crate::sql;
+
+/// How a commit is written, by what it means; cheapest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Way {
+    /// A step of a running run: no indexed column changes.
+    Step,
+    /// It moves, and that means nothing to anybody else.
+    Move,
+    /// In a transaction with others: budgets, signals or families are concerned.
+    Group,
+    /// In a transaction of its own.
+    Alone,
+}
+
+impl Way {
+    /// By what the commit says. What the row says besides, such as a signal to spend, the statement finds out.
+    pub(crate) fn of(commit: &Commit) -> Self {
+        let after = &commit.after;
+        if commit.audit.is_some() || after.generation != commit.before.generation {
+            return Self::Alone;
+        }
+        if commit.charge.is_some() || after.cancel.is_some() || after.resume.is_some() {
+            return Self::Group;
+        }
+        match &after.phase {
+            Phase::Running { todo: Todo::Steps, .. } => Self::Step,
+            Phase::Running { todo: Todo::Reconcile(_), .. }
+            | Phase::Queued { .. }
+            | Phase::NeedsAttention(_) => Self::Move,
+            Phase::Waiting(wait) if wait.on.is_none() => Self::Move,
+            Phase::Waiting(_) => Self::Group,
+            Phase::Succeeded { .. } | Phase::Failed { .. } | Phase::Canceled { .. } => {
+                if after.origin.parent.is_none() { Self::Move } else { Self::Group }
+            }
+        }
+    }
+}
+
+/// What the statement says of one entry.
+#[derive(Debug)]
+pub(crate) enum Said {
+    Final(Verdict),
+    /// The row has what the statement does not look after: a transaction does.
+    NotPlain,
+}
+
+/// Writes steps and moves, in order of their runs' ids, at most one a run.
+///
+/// # Errors
+/// `UnknownOutcome` if nobody knows whether they were written; else they were not.
+pub(crate) async fn commit_plain(
+    conn: &mut PgConnection,
+    commits: &[&Commit],
+    offset: i64,
+) -> Result<Vec<Said>, StoreError> {
+    let has_moves = commits.iter().any(|commit| Way::of(commit) != Way::Step);
+    let statement = if has_moves { sql::RUN_COMMIT_MOVES } else { sql::RUN_COMMIT_STEPS };
+    let query = Columns::of(commits, has_moves)?.bind(sqlx::query(statement), offset, has_moves);
+    let row = query.fetch_one(conn).await.map_err(commit_error)?;
+    // Whatever it says, it has been committed.
+    answers(&row, commits).map_err(|error| StoreError::UnknownOutcome(Box::new(error)))
+}
+
+#[derive(Default)]
+struct Columns<'a> {
+    ids: Vec<Uuid>,
+    generations: Vec<i64>,
+    revisions: Vec<i64>,
+    journal_seqs: Vec<Option<i64>>,
+    journal_counts: Vec<Option<i64>>,
+    facts: Vec<Option<&'a str>>,
+    counters: Counters,
+    ends: Ends,
+    effects: Effects,
+    results: Vec<Option<String>>,
+}
+
+impl<'a> Columns<'a> {
+    fn of(commits: &[&'a Commit], has_moves: bool) -> Result<Self, Fault> {
+        let mut columns = Self::default();
+        for commit in commits {
+            let journal = commit.journal.as_ref();
+            columns.ids.push(commit.before.run.key());
+            columns.generations.push(int(commit.before.generation));
+            columns.revisions.push(int(commit.before.revision));
+            columns.journal_seqs.push(journal.map(|journal| int(journal.seq)));
+            columns.journal_counts.push(journal.map(|journal| int(journal.count)));
+            columns.facts.push(journal.map(|journal| &*journal.facts));
+            columns.counters.push(&commit.after)?;
+            if has_moves {
+                columns.ends.push(&commit.after)?;
+                columns.effects.push(commit.after.effect());
+                columns.results.push(match &commit.after.phase {
+                    Phase::Succeeded { result, .. } if !result.is_null() => {
+                        Some(result.to_string())
+                    }
+                    Phase::Succeeded { .. }
+                    | Phase::Queued { .. }
+                    | Phase::Running { .. }
+                    | Phase::Waiting(_)
+                    | Phase::NeedsAttention(_)
+                    | Phase::Failed { .. }
+                    | Phase::Canceled { .. } => None,
+                });
+            }
+        }
+        Ok(columns)
+    }
+
+    fn bind(
+        self,
+        query: super::columns::Statement<'a>,
+        offset: i64,
+        has_moves: bool,
+    ) -> super::columns::Statement<'a> {
+        let query = query
+            .bind(self.ids)
+            .bind(self.generations)
+            .bind(self.revisions)
+            .bind(offset)
+            .bind(self.journal_seqs)
+            .bind(self.journal_counts)
+            .bind(self.facts);
+        let query = self.counters.bind(query);
+        if !has_moves {
+            return query;
+        }
+        self.effects.bind(self.ends.bind(query)).bind(self.results)
+    }
+}
+
+/// A row as the statement found it, where not all entries were written.
+struct Found {
+    generation: u64,
+    revision: u64,
+    plain: bool,
+}
+
+fn answers(row: &PgRow, commits: &[&Commit]) -> Result<Vec<Said>, sqlx::Error> {
+    let now = Timestamp::from_micros(row.try_get("now")?);
+    let applied: Vec<i64> = row.try_get("applied")?;
+    let untils: Vec<Option<i64>> = row.try_get("untils")?;
+    let lengths: Vec<Option<i64>> = row.try_get("lengths")?;
+    let mut said: Vec<Option<Said>> = commits.iter().map(|_| None).collect();
+    for ((ord, until), length) in applied.into_iter().zip(untils).zip(lengths) {
+        let index = usize::try_from(ord).unwrap_or(0).wrapping_sub(1);
+        let (Some(commit), Some(slot)) = (commits.get(index), said.get_mut(index)) else {
+            continue;
+        };
+        let mut run = commit.after.clone();
+        // A renewal since the run was read is no write of the run: the row kept it.
+        if let (Phase::Running { lease, .. }, Some(until), Some(length)) =
+            (&mut run.phase, until, length)
+        {
+            lease.until = Timestamp::from_micros(until);
+            lease.length = Micros::new(length);
+        }
+        *slot = Some(Said::Final(written(run, now)));
+    }
+    if said.iter().all(Option::is_some) {
+        return Ok(said.into_iter().flatten().collect());
+    }
+    let found = found(row)?;
+    let rest = said.into_iter().zip(commits).map(|(said, commit)| {
+        said.unwrap_or_else(|| refused(commit, found.get(&commit.before.run)))
+    });
+    Ok(rest.collect())
+}
+
+fn found(row: &PgRow) -> Result<HashMap<RunId, Found>, sqlx::Error> {
+    let locked: Vec<Uuid> = row.try_get("locked")?;
+    let generations: Vec<i64> = row.try_get("generations")?;
+    let revisions: Vec<i64> = row.try_get("revisions")?;
+    let plain: Vec<bool> = row.try_get("plain")?;
+    let counts = generations.into_iter().zip(revisions).zip(plain);
+    let found = counts.map(|((generation, revision), plain)| Found {
+        generation: u64::try_from(generation).unwrap_or(0),
+        revision: u64::try_from(revision).unwrap_or(0),
+        plain,
+    });
+    Ok(locked.into_iter().map(RunId::of_key).zip(found).collect())
+}
+
+/// Why an entry was not written.
+fn refused(commit: &Commit, found: Option<&Found>) -> Said {
+    // Locked by somebody, or deleted: whoever waits for it finds out.
+    let Some(found) = found else { return Said::Final(Verdict::Busy) };
+    match commit.before.check_counters(found.generation, found.revision) {
+        Err(fenced) => Said::Final(Verdict::Refused(fenced.into())),
+        Ok(()) if !found.plain => Said::NotPlain,
+        // It was changed between the snapshot and the lock, to what the commit was decided on.
+        Ok(()) => Said::Final(Verdict::Busy),
+    }
+}

@@ -1,0 +1,106 @@
+//! Reads of one run.
+
+use sqlx::{PgConnection, Row};
+
+use surefoot_kernel_core::payload::from_stored;
+use surefoot_kernel_core::{
+    Invocation, JournalEntry, LoadRequest, Phase, Receipt, RestoreInvalid, Run, StoreError, Stored,
+    Timestamp,
+};
+
+use super::read::run_by_id;
+use super::row::int;
+use crate::error::Fault;
+use crate::keys::Key;
+use crate::sql;
+
+/// The row first, then what of the journal it counts: the journal only grows, so the two fit without a transaction.
+pub(crate) async fn load(
+    conn: &mut PgConnection,
+    request: LoadRequest,
+    now: Timestamp,
+) -> Result<Option<Stored>, Fault> {
+    let Some(run) = whole_run(conn, request).await? else { return Ok(None) };
+    let journal = journal(conn, &run, request.after.unwrap_or(0)).await?;
+    let invocation = match request.after {
+        Some(_) => None,
+        None => Some(invocation(conn, &run).await?),
+    };
+    let receipt = Receipt::attest(&run);
+    Ok(Some(Stored { run, invocation, journal, receipt, now }))
+}
+
+/// A run with its result.
+pub(crate) async fn whole_run(
+    conn: &mut PgConnection,
+    request: LoadRequest,
+) -> Result<Option<Run>, Fault> {
+    let Some((_, mut run)) = run_by_id(conn, request.run).await? else { return Ok(None) };
+    read_result(conn, &mut run).await?;
+    Ok(Some(run))
+}
+
+/// Completes a run that has ended well, and says how many bytes of JSON its result has.
+pub(crate) async fn read_result(conn: &mut PgConnection, run: &mut Run) -> Result<usize, Fault> {
+    let id = run.id;
+    let Phase::Succeeded { result, .. } = &mut run.phase else { return Ok(0) };
+    let Some(row) = sqlx::query(sql::RUN_RESULT).bind(id.key()).fetch_optional(conn).await? else {
+        return Ok(0);
+    };
+    let text: &str = row.try_get("result")?;
+    *result = from_stored(text).map_err(|error| {
+        let what = format!("its result: {error}");
+        Fault(StoreError::Corrupt { run: id, what })
+    })?;
+    Ok(text.len())
+}
+
+pub(crate) async fn journal(
+    conn: &mut PgConnection,
+    run: &Run,
+    after: u64,
+) -> Result<Result<Vec<JournalEntry>, RestoreInvalid>, Fault> {
+    let rows = sqlx::query(sql::RUN_JOURNAL)
+        .bind(run.id.key())
+        .bind(int(after))
+        .bind(int(run.seq))
+        .fetch_all(conn)
+        .await?;
+    let mut entries = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let (seq, generation): (i64, i64) = (row.try_get("seq")?, row.try_get("generation")?);
+        let at = Timestamp::from_micros(row.try_get("at")?);
+        let (Ok(seq), Ok(generation)) = (u64::try_from(seq), u64::try_from(generation)) else {
+            let what = format!("journal row {seq} has a negative number");
+            return Ok(Err(RestoreInvalid { what }));
+        };
+        match JournalEntry::read(seq, generation, at, row.try_get("facts")?) {
+            Ok(entry) => entries.push(entry),
+            Err(invalid) => return Ok(Err(invalid)),
+        }
+    }
+    Ok(Ok(entries))
+}
+
+pub(crate) async fn invocation(conn: &mut PgConnection, run: &Run) -> Result<Invocation, Fault> {
+    let corrupt = |what: String| Fault(StoreError::Corrupt { run: run.id, what });
+    let query = sqlx::query(sql::RUN_PAYLOAD).bind(run.id.key()).bind(run.origin.root.key());
+    let row = query.fetch_optional(conn).await?;
+    let row = row.ok_or_else(|| corrupt("what it was started with is gone".to_owned()))?;
+    let value = |text: Option<&str>, column: &str| match text {
+        None => Ok(None),
+        Some(text) => {
+            let read = from_stored(text).map(Some);
+            read.map_err(|error| corrupt(format!("its {column}: {error}")))
+        }
+    };
+    let trace: Option<&str> = row.try_get("trace")?;
+    let trace = trace.map(from_stored).transpose();
+    Ok(Invocation {
+        trigger: value(row.try_get("data")?, "data")?.unwrap_or_default(),
+        inputs: serde_json::Value::Null,
+        context: value(row.try_get("context")?, "context")?.unwrap_or_default(),
+        actor: value(row.try_get("actor")?, "actor")?,
+        trace: trace.map_err(|error| corrupt(format!("its trace context: {error}")))?,
+    })
+}

@@ -1,0 +1,202 @@
+//! Transactions of the application, and transactional steps.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use sqlx::postgres::PgTransactionManager;
+use sqlx::{PgConnection, SqlSafeStr};
+use sqlx_core::transaction::TransactionManager;
+
+use surefoot_kernel_core::{Committed, Locked, Stamp, StoreError, Timestamp, TxWork, Work};
+
+use crate::budget;
+use crate::clock::StoreClock;
+use crate::error::{Kind, Said, commit_error, kind, store_error, unavailable};
+use crate::options::PostgresOptions;
+use crate::pool::{Borrowed, Pool, Use};
+use crate::run::commit::commit_one;
+use crate::run::lock::Locks;
+use crate::run::read::lock_run;
+use crate::store::now;
+
+/// What statements of a transaction run on.
+pub type PostgresTx = PgConnection;
+
+/// A savepoint around all that the application does. It is gone if the transaction ended behind our back, by a `COMMIT`
+/// of the application; and it cannot be released if a statement failed whose error was passed over.
+const BEGIN: &str = "BEGIN; SAVEPOINT surefoot_open";
+const RELEASE_GUARD: &str = "RELEASE surefoot_open";
+/// What comes behind the work is the kernel's, and planned like the rest of it.
+const BE_KERNEL: &str =
+    "SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_generic_plan";
+
+/// An open transaction of the application; dereferences to the connection. Rolls back when dropped.
+pub struct PostgresTransaction {
+    conn: Borrowed,
+}
+
+impl fmt::Debug for PostgresTransaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresTransaction").finish_non_exhaustive()
+    }
+}
+
+impl Deref for PostgresTransaction {
+    type Target = PgConnection;
+
+    fn deref(&self) -> &PgConnection {
+        &self.conn
+    }
+}
+
+impl DerefMut for PostgresTransaction {
+    fn deref_mut(&mut self) -> &mut PgConnection {
+        &mut self.conn
+    }
+}
+
+/// Where transactions of the application come from.
+#[derive(Debug, Clone)]
+pub(crate) struct Transactions {
+    pool: Arc<Pool>,
+    limit: Duration,
+    clock: StoreClock,
+}
+
+impl Transactions {
+    pub(crate) fn new(options: &PostgresOptions) -> Self {
+        Self {
+            pool: Pool::new(options, Use::Application, options.transactions),
+            limit: options.transaction_limit,
+            clock: options.clock.clone(),
+        }
+    }
+
+    pub(crate) fn lent(&self) -> usize {
+        self.pool.lent()
+    }
+
+    /// Cancel safe: a connection that is not returned yet is closed.
+    pub(crate) async fn begin(&self) -> Result<PostgresTransaction, StoreError> {
+        let mut conn = self.pool.borrow().await?;
+        let begun = PgTransactionManager::begin(&mut conn, Some(BEGIN.into_sql_str())).await;
+        begun.map_err(store_error)?;
+        Ok(PostgresTransaction { conn })
+    }
+
+    pub(crate) async fn run_transact(
+        &self,
+        before: Stamp,
+        work: &mut dyn TxWork<PostgresTx>,
+    ) -> Result<Option<Committed>, StoreError> {
+        let began = Instant::now();
+        let mut open = self.begin().await?;
+        match self.do_work(&mut open, before, work).await {
+            // Whatever the work was about, the connection may be in the middle of it.
+            Err(error @ StoreError::TransactionTimeout { .. }) => Err(error),
+            Ok(Work::Rollback) => {
+                open.rollback().await;
+                Ok(None)
+            }
+            Ok(Work::Commit(_)) if began.elapsed() >= self.limit => Err(self.over()),
+            Ok(Work::Commit(commit)) => {
+                open.release_guard().await?;
+                let written = self.commit_last(&mut open, &commit).await;
+                match written {
+                    Ok(committed) => open.end().await.map(|()| Some(committed)),
+                    Err(error) => {
+                        open.rollback().await;
+                        Err(error)
+                    }
+                }
+            }
+            Err(error) => {
+                open.rollback().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Has the work done within the transaction's time, with the run's row locked.
+    async fn do_work(
+        &self,
+        open: &mut PostgresTransaction,
+        before: Stamp,
+        work: &mut dyn TxWork<PostgresTx>,
+    ) -> Result<Work, StoreError> {
+        // A run that was deleted has no holder any more.
+        let locked = lock_run(open, before.run, Locks::Wait).await?;
+        let (_, run) = locked.ok_or(StoreError::LeaseLost)?;
+        before.check(&run)?;
+        let now = now(open, &self.clock).await?;
+        let budget = budget::read(open, run.origin.root).await?;
+        let work = work.work(open, Locked { run, budget, now });
+        tokio::time::timeout(self.limit, work).await.map_err(|_| self.over())
+    }
+
+    async fn commit_last(
+        &self,
+        open: &mut PostgresTransaction,
+        commit: &surefoot_kernel_core::Commit,
+    ) -> Result<Committed, StoreError> {
+        sqlx::raw_sql(BE_KERNEL).execute(&mut **open).await.map_err(store_error)?;
+        let now: Timestamp = now(open, &self.clock).await?;
+        commit_one(open, commit, now).await
+    }
+
+    fn over(&self) -> StoreError {
+        let limit_ms = u64::try_from(self.limit.as_millis()).unwrap_or(u64::MAX);
+        StoreError::TransactionTimeout { limit_ms }
+    }
+}
+
+impl PostgresTransaction {
+    /// Commits.
+    ///
+    /// # Errors
+    /// `Refused`, `TransactionConflict`: rolled back. `UnknownOutcome`: nobody knows whether it committed.
+    pub async fn commit(mut self) -> Result<(), StoreError> {
+        self.release_guard().await?;
+        self.end().await
+    }
+
+    /// Rolls back. Dropping does the same, and costs a connection.
+    pub async fn rollback(mut self) {
+        // With savepoints of the application inside, one level is not enough: the connection is closed instead.
+        if PgTransactionManager::get_transaction_depth(&self.conn) == 1
+            && PgTransactionManager::rollback(&mut self.conn).await.is_ok()
+        {
+            self.conn.give_back();
+        }
+    }
+
+    /// Whether what is about to be committed is what the application did, and nothing less.
+    async fn release_guard(&mut self) -> Result<(), StoreError> {
+        if PgTransactionManager::get_transaction_depth(&self.conn) != 1 {
+            return Err(unavailable("a transaction inside of this one is still open"));
+        }
+        let released = sqlx::raw_sql(RELEASE_GUARD).execute(&mut *self.conn).await;
+        released.map(drop).map_err(|error| match kind(&error) {
+            Kind::Aborted => StoreError::Refused(Box::new(Said(
+                "a statement of the transaction failed, and its error was passed over: rolled back",
+            ))),
+            // The application has ended it.
+            Kind::Refused | Kind::Conflict | Kind::Locked | Kind::Unavailable => {
+                StoreError::UnknownOutcome(Box::new(error))
+            }
+        })
+    }
+
+    async fn end(mut self) -> Result<(), StoreError> {
+        match PgTransactionManager::commit(&mut self.conn).await {
+            Ok(()) => {
+                self.conn.give_back();
+                Ok(())
+            }
+            // A deferred constraint of the application, or a conflict: rolled back, and the connection is closed.
+            Err(error) => Err(commit_error(error)),
+        }
+    }
+}

@@ -107,21 +107,23 @@ fn childless() -> impl Strategy<Value = Plan> {
     })
 }
 
+/// Another output that decides something.
+fn choice(choices: &mut usize) -> Expr {
+    *choices += 1;
+    Expr::Name(format!("choice{}", *choices - 1))
+}
+
 /// Has each choice of a plan hang on an output of its own, and gives their number.
 fn plant(steps: &mut [Step], choices: &mut usize) {
-    let mut next = || {
-        *choices += 1;
-        Expr::Name(format!("choice{}", *choices - 1))
-    };
     for step in steps {
         match &mut step.kind {
             StepKind::If { condition, then, otherwise } => {
-                *condition = next();
+                *condition = choice(choices);
                 plant(then, choices);
                 plant(otherwise.as_deref_mut().unwrap_or_default(), choices);
             }
             StepKind::Switch { on, cases, default } => {
-                *on = Template::Expr(next());
+                *on = Template::Expr(choice(choices));
                 for case in cases {
                     case.when = Template::Literal(json!(true));
                     plant(&mut case.steps, choices);

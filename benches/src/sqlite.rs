@@ -53,11 +53,12 @@ pub(crate) async fn run(args: &Args, file: &str) -> Result<String, Failed> {
 /// What is in the file, seen by somebody else.
 async fn count(conn: &mut SqliteConnection) -> Result<Counted, sqlx::Error> {
     let (rows, facts): (i64, i64) =
-        sqlx::query_as("SELECT count(*), coalesce(sum(count), 0) FROM journal")
+        sqlx::query_as("SELECT count(*), coalesce(sum(count), 0) FROM surefoot_journal")
             .fetch_one(&mut *conn)
             .await?;
-    let (ended,): (i64,) = sqlx::query_as("SELECT count(*) FROM run WHERE state = 'succeeded'")
-        .fetch_one(conn)
-        .await?;
+    let (ended,): (i64,) =
+        sqlx::query_as("SELECT count(*) FROM surefoot_run WHERE state = 'succeeded'")
+            .fetch_one(conn)
+            .await?;
     Ok(Counted { rows, facts, ended })
 }

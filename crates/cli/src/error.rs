@@ -82,9 +82,7 @@ impl CliError {
             Self::Operator(error) | Self::Helped(HelpedError { source: error, .. }) => {
                 error.class().into()
             }
-            Self::Store { .. } | Self::NoStore(_) | Self::Runtime(_) => {
-                Exit::Unavailable
-            }
+            Self::Store { .. } | Self::NoStore(_) | Self::Runtime(_) => Exit::Unavailable,
             Self::NotAStore(_)
             | Self::Unreadable { .. }
             | Self::Input { .. }

@@ -20,7 +20,11 @@ pub(crate) enum Need {
 
 /// Opens the store that a URL names.
 pub(crate) async fn open(url: &str, need: Need) -> Result<Arc<dyn Store>, CliError> {
-    if is_embedded(url) { Ok(Arc::new(embedded(url, need).await?)) } else { shared(url, need).await }
+    if is_embedded(url) {
+        Ok(Arc::new(embedded(url, need).await?))
+    } else {
+        shared(url, need).await
+    }
 }
 
 /// Whether a URL names an embedded store, or nothing that is known.

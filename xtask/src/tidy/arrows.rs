@@ -58,19 +58,12 @@ const ROWS: &[Row] = &[
     },
     Row {
         name: FACADE,
-        uses: &[
-            CORE,
-            CODEC,
-            LANGUAGE,
-            STORE_SQLITE,
-            STORE_POSTGRES,
-            WORKER,
-            OPERATOR,
-            TESTKIT,
-        ],
+        uses: &[CORE, CODEC, LANGUAGE, STORE_SQLITE, STORE_POSTGRES, WORKER, OPERATOR, TESTKIT],
         // Its examples turn on its feature `testkit`.
         tests: &[FACADE],
     },
+    // The load programs are users, as the example is.
+    Row { name: "surefoot-bench", uses: &[FACADE], tests: &[] },
     Row { name: INVENTORY, uses: &[FACADE], tests: &[TESTKIT] },
     Row { name: "xtask", uses: &[TEST_SERVERS], tests: &[] },
 ];

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use surefoot_kernel_core::{
     App, AppHealth, AuditRow, EffectRow, EventFilter, EventRow, OperatorStore, Page,
-    RestoreInvalid, RunDetail, RunFilter, RunId, RunRow, SessionRow, SignalRow, StoreError,
+    RestoreInvalid, RunDetail, RunFilter, RunId, RunRow, Scope, SessionRow, SignalRow, StoreError,
     StoreFact,
 };
 
@@ -41,8 +41,13 @@ impl<S: OperatorStore, V: View> OperatorStore for CodecStore<S, V> {
         Ok(Some(detail))
     }
 
-    async fn effect_list(&self, app: &App, limit: u32) -> Result<Vec<EffectRow>, StoreError> {
-        let mut rows = self.inner.effect_list(app, limit).await?;
+    async fn effect_list(
+        &self,
+        app: &App,
+        scope: Option<&Scope>,
+        limit: u32,
+    ) -> Result<Vec<EffectRow>, StoreError> {
+        let mut rows = self.inner.effect_list(app, scope, limit).await?;
         for EffectRow { scope, effect, .. } in &mut rows {
             self.decoder(Site { app, scope: Some(scope) }).effect(effect);
         }
@@ -53,8 +58,13 @@ impl<S: OperatorStore, V: View> OperatorStore for CodecStore<S, V> {
         self.inner.event_list(filter).await
     }
 
-    async fn signal_list(&self, app: &App, limit: u32) -> Result<Vec<SignalRow>, StoreError> {
-        let mut rows = self.inner.signal_list(app, limit).await?;
+    async fn signal_list(
+        &self,
+        app: &App,
+        scope: Option<&Scope>,
+        limit: u32,
+    ) -> Result<Vec<SignalRow>, StoreError> {
+        let mut rows = self.inner.signal_list(app, scope, limit).await?;
         for row in &mut rows {
             let scope = row.scope.clone();
             self.decoder(Site { app, scope: scope.as_ref() }).signal(row);
@@ -74,8 +84,13 @@ impl<S: OperatorStore, V: View> OperatorStore for CodecStore<S, V> {
         self.inner.store_check().await
     }
 
-    async fn audit_list(&self, app: &App, limit: u32) -> Result<Vec<AuditRow>, StoreError> {
-        let mut rows = self.inner.audit_list(app, limit).await?;
+    async fn audit_list(
+        &self,
+        app: &App,
+        scope: Option<&Scope>,
+        limit: u32,
+    ) -> Result<Vec<AuditRow>, StoreError> {
+        let mut rows = self.inner.audit_list(app, scope, limit).await?;
         for row in &mut rows {
             let scope = row.scope.clone();
             self.decoder(Site { app, scope: Some(&scope) }).audit(row);

@@ -88,7 +88,7 @@ async fn no_payload_stands_in_the_files() {
     shop.work(&worker, 2).await;
     let Phase::Succeeded { result, .. } = detail(&store, run).await.run.phase else { panic!() };
     assert_eq!(result, output);
-    let audit = operator.audit(&APP.into(), 10).await.unwrap();
+    let audit = operator.audit(&APP.into(), None, 10).await.unwrap();
     assert!(serde_json::to_string(&audit).unwrap().contains(&format!("{MARK}-paid")));
     let Phase::Succeeded { message: Some(said), .. } = detail(&store, good).await.run.phase else {
         panic!()

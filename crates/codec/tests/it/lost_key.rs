@@ -108,7 +108,7 @@ async fn a_run_whose_key_is_lost_can_be_given_up_and_its_effect_keeps_its_eviden
 
     let second = kernel(&shop, new()).await;
     let store = second.store();
-    let effects = store.effect_list(&APP.into(), 10).await.unwrap();
+    let effects = store.effect_list(&APP.into(), None, 10).await.unwrap();
     let shown = effects[0].effect.evidence.as_deref().unwrap();
     assert!(shown.starts_with("(cannot be decoded"), "{shown}");
     let runs = store.run_list(RunFilter { limit: 10, ..RunFilter::default() }).await.unwrap();

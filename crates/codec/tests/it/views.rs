@@ -40,8 +40,8 @@ async fn a_redacted_handle_shows_no_payload_and_its_verbs_lose_none() {
     let mut seen = Vec::new();
     let filter = RunFilter { limit: 10, ..RunFilter::default() };
     seen.push(format!("{:?}", operator.runs(filter).await.unwrap()));
-    seen.push(format!("{:?}", operator.effects(&app, Default::default(), 10).await.unwrap()));
-    seen.push(format!("{:?}", operator.signals(&app, 10).await.unwrap()));
+    seen.push(format!("{:?}", operator.effects(&app, None, Default::default(), 10).await.unwrap()));
+    seen.push(format!("{:?}", operator.signals(&app, None, 10).await.unwrap()));
     for run in [run, bad, good] {
         seen.push(format!("{:?}", operator.show(run).await.unwrap()));
         seen.push(format!("{:?}", operator.explain(run).await.unwrap()));
@@ -69,7 +69,7 @@ async fn a_redacted_handle_shows_no_payload_and_its_verbs_lose_none() {
     let why = "seen on the statement".to_owned();
     let resolve = Resolve { run, step, seen: needy.revision, verdict, why };
     seen.push(format!("{:?}", operator.resolve(resolve).await.unwrap()));
-    seen.push(format!("{:?}", operator.audit(&app, 10).await.unwrap()));
+    seen.push(format!("{:?}", operator.audit(&app, None, 10).await.unwrap()));
     shop.work(&worker, 1).await;
     seen.push(format!("{:?}", operator.show(run).await.unwrap()));
 
@@ -80,6 +80,6 @@ async fn a_redacted_handle_shows_no_payload_and_its_verbs_lose_none() {
     let Phase::Succeeded { result, .. } = detail(&store, run).await.run.phase else { panic!() };
     assert_eq!(result, json!({ "id": format!("{MARK}-paid") }));
     assert_eq!(message(&detail(&store, bad).await.run), format!("Nothing for {MARK}-start"));
-    let listed = store.redacted().audit_list(&app, 10).await.unwrap();
+    let listed = store.redacted().audit_list(&app, None, 10).await.unwrap();
     assert!(listed.iter().any(|row| row.details == "\"[redacted]\""), "{listed:?}");
 }

@@ -75,12 +75,12 @@ fn read_event(row: &PgRow) -> Result<EventRow, Fault> {
 /// Signals that no run has used, oldest first.
 pub(crate) async fn signals(
     conn: &mut PgConnection,
-    app: &App,
+    (app, scope): (&App, Option<&Scope>),
     limit: u32,
     now: Timestamp,
 ) -> Result<Vec<SignalRow>, Fault> {
     let query = sqlx::query(sql::OPERATOR_SIGNALS).bind(app.as_str()).bind(i64::from(limit));
-    let rows = query.fetch_all(conn).await?;
+    let rows = query.bind(scope.map(Scope::as_str)).fetch_all(conn).await?;
     rows.iter()
         .map(|row| {
             let is_app_wide: bool = row.try_get("app_wide")?;

@@ -5,7 +5,8 @@ use sqlx::{PgConnection, Row};
 use uuid::Uuid;
 
 use surefoot_kernel_core::{
-    App, AppHealth, AuditRow, Code, EventStatus, Mode, RunState, Scope, SessionRow, Timestamp,
+    App, AppHealth, AuditRow, Code, EffectState, EventStatus, Mode, RunState, Scope, SessionRow,
+    Standing, Timestamp,
 };
 
 use crate::error::{Fault, unreadable};
@@ -58,26 +59,43 @@ pub(crate) async fn health(
     }
     let due_by_footprint = due(conn, app, Mode::Execute, now).await?;
     let dry_runs = due(conn, app, Mode::DryRun, now).await?;
-    let effects = sqlx::query(sql::OPERATOR_UNSETTLED).bind(app.as_str());
-    let effects = effects.fetch_one(&mut *conn).await?;
     let exhausted = sqlx::query(sql::OPERATOR_EXHAUSTED).bind(app.as_str());
     let exhausted = exhausted.bind(Code::RETRY_EXHAUSTED.as_str()).fetch_one(&mut *conn).await?;
     let pending = sqlx::query(sql::OPERATOR_PENDING).bind(app.as_str());
     let pending = pending.fetch_one(&mut *conn).await?;
-    Ok(AppHealth {
+    let mut health = AppHealth {
         now,
         runs,
         oldest_due: due_by_footprint.iter().map(|(_, _, oldest)| *oldest).min(),
         due_by_footprint,
         dry_runs_due: dry_runs.iter().map(|(_, count, _)| count).sum(),
-        unsettled_effects: read_count(&effects, "count")?,
-        oldest_unsettled: oldest(&effects)?,
         exhausted: read_count(&exhausted, "count")?,
         events_pending: read_count(&pending, "count")?,
         oldest_pending_event: oldest(&pending)?,
         events_dead_lettered: count_events(conn, app, EventStatus::DeadLettered).await?,
         events_unmatched: count_events(conn, app, EventStatus::Unmatched).await?,
-    })
+        ..AppHealth::default()
+    };
+    count_effects(conn, app, &mut health).await?;
+    Ok(health)
+}
+
+async fn count_effects(
+    conn: &mut PgConnection,
+    app: &App,
+    health: &mut AppHealth,
+) -> Result<(), Fault> {
+    let rows = sqlx::query(sql::OPERATOR_UNSETTLED).bind(app.as_str()).fetch_all(conn).await?;
+    for row in &rows {
+        let (run, effect): (&str, &str) = (row.try_get("state")?, row.try_get("effect_state")?);
+        let run = RunState::ALL.iter().find(|known| known.as_str() == run);
+        let effect = EffectState::ALL.iter().find(|known| known.as_str() == effect);
+        let (Some(run), Some(effect)) = (run, effect) else { return Err(unreadable()) };
+        if let Some(standing) = Standing::of(*run, *effect) {
+            health.count_effects(standing, read_count(row, "count")?, oldest(row)?);
+        }
+    }
+    Ok(())
 }
 
 fn oldest(row: &PgRow) -> Result<Option<Timestamp>, Fault> {
@@ -97,11 +115,11 @@ async fn count_events(
 /// Audit rows, newest first.
 pub(crate) async fn audit(
     conn: &mut PgConnection,
-    app: &App,
+    (app, scope): (&App, Option<&Scope>),
     limit: u32,
 ) -> Result<Vec<AuditRow>, Fault> {
     let query = sqlx::query(sql::OPERATOR_AUDIT).bind(app.as_str()).bind(i64::from(limit));
-    let rows = query.fetch_all(conn).await?;
+    let rows = query.bind(scope.map(Scope::as_str)).fetch_all(conn).await?;
     rows.iter()
         .map(|row| {
             Ok(AuditRow {

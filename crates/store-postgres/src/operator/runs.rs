@@ -3,7 +3,7 @@
 use sqlx::PgConnection;
 
 use surefoot_kernel_core::{
-    App, EffectRow, LoadRequest, Mode, Run, RunDetail, RunFilter, RunId, RunRow, RunState,
+    App, EffectRow, LoadRequest, Mode, Run, RunDetail, RunFilter, RunId, RunRow, RunState, Scope,
     Timestamp,
 };
 
@@ -137,13 +137,14 @@ pub(crate) async fn detail(
 /// What nobody can explain yet and what lacks its output, oldest first; then what was given up.
 pub(crate) async fn effects(
     conn: &mut PgConnection,
-    app: &App,
+    (app, scope): (&App, Option<&Scope>),
     limit: u32,
     now: Timestamp,
 ) -> Result<Vec<EffectRow>, Fault> {
     let rows = sqlx::query(sql::OPERATOR_EFFECTS)
         .bind(app.as_str())
         .bind(i64::from(limit))
+        .bind(scope.map(Scope::as_str))
         .fetch_all(&mut *conn)
         .await?;
     let mut effects = Vec::with_capacity(rows.len());

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use surefoot_kernel_core::{
     App, AppHealth, AuditRow, EffectRow, EventFilter, EventRow, OperatorStore, Page, RunDetail,
-    RunFilter, RunId, RunRow, SessionRow, SignalRow, StoreError, StoreFact,
+    RunFilter, RunId, RunRow, Scope, SessionRow, SignalRow, StoreError, StoreFact,
 };
 
 use crate::operator;
@@ -29,10 +29,17 @@ impl OperatorStore for PostgresStore {
         detail.await
     }
 
-    async fn effect_list(&self, app: &App, limit: u32) -> Result<Vec<EffectRow>, StoreError> {
-        let app = app.clone();
+    async fn effect_list(
+        &self,
+        app: &App,
+        scope: Option<&Scope>,
+        limit: u32,
+    ) -> Result<Vec<EffectRow>, StoreError> {
+        let (app, scope) = (app.clone(), scope.cloned());
         let list = self.read_now(move |conn, now| {
-            Box::pin(async move { operator::runs::effects(conn, &app, limit, now).await })
+            Box::pin(async move {
+                operator::runs::effects(conn, (&app, scope.as_ref()), limit, now).await
+            })
         });
         list.await
     }
@@ -43,10 +50,17 @@ impl OperatorStore for PostgresStore {
         list.await
     }
 
-    async fn signal_list(&self, app: &App, limit: u32) -> Result<Vec<SignalRow>, StoreError> {
-        let app = app.clone();
+    async fn signal_list(
+        &self,
+        app: &App,
+        scope: Option<&Scope>,
+        limit: u32,
+    ) -> Result<Vec<SignalRow>, StoreError> {
+        let (app, scope) = (app.clone(), scope.cloned());
         let list = self.read_now(move |conn, now| {
-            Box::pin(async move { operator::events::signals(conn, &app, limit, now).await })
+            Box::pin(async move {
+                operator::events::signals(conn, (&app, scope.as_ref()), limit, now).await
+            })
         });
         list.await
     }
@@ -71,10 +85,17 @@ impl OperatorStore for PostgresStore {
         self.read(|conn| Box::pin(async move { operator::check::check(conn).await })).await
     }
 
-    async fn audit_list(&self, app: &App, limit: u32) -> Result<Vec<AuditRow>, StoreError> {
-        let app = app.clone();
+    async fn audit_list(
+        &self,
+        app: &App,
+        scope: Option<&Scope>,
+        limit: u32,
+    ) -> Result<Vec<AuditRow>, StoreError> {
+        let (app, scope) = (app.clone(), scope.cloned());
         let list = self.read(move |conn| {
-            Box::pin(async move { operator::health::audit(conn, &app, limit).await })
+            Box::pin(
+                async move { operator::health::audit(conn, (&app, scope.as_ref()), limit).await },
+            )
         });
         list.await
     }

@@ -100,7 +100,7 @@ async fn empty_all(conn: &mut PgConnection, op: &Empty, cx: Cx) -> Result<Expire
             break;
         }
         let free = free(conn, chunk).await?;
-        done.emptied += empty(conn, &free, cx.now).await?;
+        done.emptied += empty(conn, &free, events_expire_before(cx.now), cx.now).await?;
     }
     Ok(done)
 }
@@ -119,14 +119,16 @@ async fn free(conn: &mut PgConnection, chunk: &[Candidate]) -> Result<Vec<Uuid>,
     Ok(chunk.iter().filter(is_free).map(|(event, _)| *event).collect())
 }
 
-/// Deliveries and payload go; the row stays.
+/// Deliveries and payload go; the row stays. Of the events, only those that were done with at that instant or before.
 pub(super) async fn empty(
     conn: &mut PgConnection,
     events: &[Uuid],
+    done_by: Timestamp,
     now: Timestamp,
 ) -> Result<u32, Fault> {
     // What is dispatched or redriven at this moment is left for another time.
-    let rows = sqlx::query(sql::RETENTION_LOCK_EVENTS).bind(events).fetch_all(&mut *conn).await?;
+    let query = sqlx::query(sql::RETENTION_LOCK_EVENTS).bind(events).bind(done_by.micros());
+    let rows = query.fetch_all(&mut *conn).await?;
     let locked =
         rows.iter().map(|row| Ok(row.try_get("id")?)).collect::<Result<Vec<Uuid>, Fault>>()?;
     for statement in [sql::RETENTION_DROP_DELIVERIES, sql::RETENTION_DROP_EVENT_PAYLOADS] {

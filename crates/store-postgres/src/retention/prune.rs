@@ -6,7 +6,9 @@ use sqlx::{PgConnection, Row};
 use uuid::Uuid;
 
 use surefoot_kernel_core::retention::{Force, holding};
-use surefoot_kernel_core::{Prunable, Prune, Pruned, RunId, RunState, Scope, StoreError};
+use surefoot_kernel_core::{
+    Prunable, Prune, Pruned, RunId, RunState, Scope, StoreError, Timestamp,
+};
 
 use super::expire::empty;
 use super::tree::{AuditOf, begun, fell_all};
@@ -103,7 +105,10 @@ async fn carry(conn: &mut PgConnection, op: &Carry, cx: Cx) -> Result<Pruned, Fa
             let how = (Force::No, AuditOf::Kept);
             fell_all(conn, &found.roots, how, limit, cx).await?
         }
-        Prunable::UnmatchedPayloads => (empty(conn, &found.events, cx.now).await?, false),
+        Prunable::UnmatchedPayloads => {
+            let done_by = Timestamp::from_micros(prune.before.micros().saturating_sub(1));
+            (empty(conn, &found.events, done_by, cx.now).await?, false)
+        }
         Prunable::SpentSignals => drop_rows(conn, sql::RETENTION_PRUNE_SIGNALS, prune).await?,
         Prunable::Audit => drop_rows(conn, sql::RETENTION_PRUNE_AUDIT, prune).await?,
     };

@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use surefoot_kernel_core::{
-    Audit, Commit, JournalText, Phase, Run, RunState, Timestamp, VersionId, Wake,
+    Audit, Commit, JournalText, Phase, Run, RunState, StepKey, Timestamp, VersionId, Wake,
 };
 
 use super::columns::{States, Steps};
@@ -24,6 +24,8 @@ pub(crate) struct Write<'a> {
     pub(crate) after: Cow<'a, Run>,
     pub(crate) journal: Option<&'a JournalText>,
     pub(crate) audit: Option<&'a Audit>,
+    /// The steps whose outcome it records.
+    pub(crate) outcomes: &'a [StepKey],
     /// Names the claim that led to `after`, if it is one.
     pub(crate) claim_nonce: Option<i64>,
     /// The signal that woke the run into `after`, if that is what happened.
@@ -51,6 +53,7 @@ impl<'a> Write<'a> {
             after: Cow::Borrowed(&commit.after),
             journal: commit.journal.as_ref(),
             audit: commit.audit.as_ref(),
+            outcomes: &commit.outcomes,
             claim_nonce: None,
             woken_by: None,
         }
@@ -97,10 +100,7 @@ impl<'a> Write<'a> {
     /// The signal on which this write records an outcome: spent from now on.
     fn spent(&self) -> Option<i64> {
         let (signal, step) = (self.head.signal?, self.head.resume_step.as_ref()?);
-        let resumes = self.after.resume.as_ref().is_some_and(|resume| resume.step == *step);
-        let waits = matches!(&self.after.phase, Phase::Waiting(wait) if wait.step == *step);
-        let open = resumes || waits;
-        (!open).then_some(signal)
+        self.outcomes.contains(step).then_some(signal)
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::json;
 use surefoot_kernel_core::{
     Activate, Commit, End, Event, EventFilter, EventStatus, EventStore, Fact, Failure, LoadRequest,
-    Micros, OperatorStore, Phase, PlanStore, PublishError, RenewRequest, RunFilter, RunState,
+    Micros, Mode, OperatorStore, Phase, PlanStore, PublishError, RenewRequest, RunFilter, RunState,
     RunStore, SessionReport,
 };
 use surefoot_store_postgres::sqlx;
@@ -90,6 +90,7 @@ async fn health_counts() {
         session: session(),
         app: app(),
         name: "host/1".to_owned(),
+        mode: Mode::Execute,
         offers: vec![footprint()],
         slots: 4,
         busy: 2,
@@ -234,7 +235,7 @@ async fn drafts_change_nothing_and_disabled_triggers_stay_disabled() {
     assert_eq!(listed[0].active, Some(3));
     assert_eq!(keys(&listed[0]), [("start".to_owned(), true), ("order".to_owned(), false)]);
     assert_eq!(record(&world, order()).await.matched, 0);
-    let verbs: Vec<_> = world.store.audit_list(&app(), 9).await.unwrap();
+    let verbs: Vec<_> = world.store.audit_list(&app(), None, 9).await.unwrap();
     let verbs: Vec<_> = verbs.iter().map(|row| &*row.verb).collect();
     assert_eq!(verbs, ["publish", "activate", "draft", "publish"]);
 }

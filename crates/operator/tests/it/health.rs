@@ -55,6 +55,7 @@ async fn an_app_where_nothing_happens_is_not_red() {
             {
               "session": "wrk_00000000000100000000000000000000",
               "name": "host 12",
+              "mode": "execute",
               "live": true,
               "seen_ms": 0,
               "slots": 4,

@@ -103,7 +103,7 @@ fn executed(plan: &Plan, decided: &[bool]) -> Vec<StepKey> {
 /// Plans without children: a survey does not look into those.
 fn childless() -> impl Strategy<Value = Plan> {
     any_plan().prop_filter("it has children", |plan| {
-        !serde_json::to_string(plan).unwrap().contains("run_workflow")
+        !serde_json::to_string(plan).unwrap().contains("\"runWorkflow")
     })
 }
 

@@ -25,7 +25,7 @@ const OF_ALL: &str = "Options of every command";
 /// What every command takes.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
-    /// The store: `sqlite:PATH`.
+    /// The store: `sqlite:PATH` or `postgres://USER@HOST/DATABASE`.
     #[arg(
         long,
         global = true,

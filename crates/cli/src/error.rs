@@ -27,10 +27,8 @@ pub(crate) enum CliError {
         .0.display()
     )]
     NoStore(PathBuf),
-    #[error("`{0}` names no store: write `sqlite:PATH`")]
+    #[error("`{0}` names no store: write `sqlite:PATH` or `postgres://USER@HOST/DATABASE`")]
     NotAStore(String),
-    #[error("the store for PostgreSQL is not built into this program yet: use `sqlite:PATH`")]
-    NoPostgres,
     #[error("`{what}` cannot be read")]
     Unreadable {
         what: String,
@@ -55,9 +53,7 @@ impl CliError {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Operator(error) => error.class().into(),
-            Self::Store { .. } | Self::NoStore(_) | Self::NoPostgres | Self::Runtime(_) => {
-                Exit::Unavailable
-            }
+            Self::Store { .. } | Self::NoStore(_) | Self::Runtime(_) => Exit::Unavailable,
             Self::NotAStore(_)
             | Self::Unreadable { .. }
             | Self::Input { .. }

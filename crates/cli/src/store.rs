@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use surefoot_operator::Store;
+use surefoot_store_postgres::{PostgresOptions, PostgresStore};
 use surefoot_store_sqlite::{SqliteOptions, SqliteStore};
 
 use crate::error::CliError;
@@ -20,7 +21,7 @@ pub(crate) enum Need {
 /// Opens the store that a URL names.
 pub(crate) async fn open(url: &str, need: Need) -> Result<Arc<dyn Store>, CliError> {
     if url.starts_with("postgres:") || url.starts_with("postgresql:") {
-        return Err(CliError::NoPostgres);
+        return open_postgres(url, need).await;
     }
     let Some(path) = url.strip_prefix("sqlite:") else {
         return Err(CliError::NotAStore(url.to_owned()));
@@ -38,5 +39,41 @@ pub(crate) async fn open(url: &str, need: Need) -> Result<Arc<dyn Store>, CliErr
     match SqliteStore::open_with(options).await {
         Ok(store) => Ok(Arc::new(store)),
         Err(source) => Err(CliError::Store { url: url.to_owned(), source }),
+    }
+}
+
+async fn open_postgres(url: &str, need: Need) -> Result<Arc<dyn Store>, CliError> {
+    let failed = |source| CliError::Store { url: without_password(url), source };
+    let options = PostgresOptions::new(url).map_err(failed)?;
+    let options = options.create_if_missing(need == Need::Created);
+    let store = PostgresStore::open_with(options).await.map_err(failed)?;
+    Ok(Arc::new(store))
+}
+
+/// The same URL as it may be shown: a password between the user's name and the host is left out, and so is what is
+/// behind the database's name.
+fn without_password(url: &str) -> String {
+    let url = url.split_once('?').map_or(url, |(url, _)| url);
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let Some((who, place)) = rest.rsplit_once('@') else { return url.to_owned() };
+    let user = who.split_once(':').map_or(who, |(user, _)| user);
+    format!("{scheme}://{user}@{place}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_not_shown() {
+        for (url, shown) in [
+            ("postgres://shop:s3cret@db/shop", "postgres://shop@db/shop"),
+            ("postgres://shop:p@ss:word@db:5433/shop", "postgres://shop@db:5433/shop"),
+            ("postgres://shop@db/shop?password=s3cret", "postgres://shop@db/shop"),
+            ("postgres://db/shop", "postgres://db/shop"),
+            ("postgres:shop", "postgres:shop"),
+        ] {
+            assert_eq!(without_password(url), shown);
+        }
     }
 }

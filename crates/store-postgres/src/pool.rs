@@ -79,16 +79,13 @@ impl Connect {
         let conn = conn.map_err(|_| unavailable("the server does not answer a connection"))?;
         let mut conn = conn.map_err(store_error)?;
         match self.used_for {
-            Use::Kernel | Use::Commits => be_durable(&mut conn).await?,
             Use::Renewals => {
                 let relaxed = "SET synchronous_commit = off";
                 sqlx::raw_sql(relaxed).execute(&mut conn).await.map_err(store_error)?;
             }
-            Use::Application => {
-                be_durable(&mut conn).await?;
-                drop(sqlx::raw_sql(NOTICE_LOSS).execute(&mut conn).await);
-            }
+            Use::Kernel | Use::Commits | Use::Application => be_durable(&mut conn).await?,
         }
+        drop(sqlx::raw_sql(NOTICE_LOSS).execute(&mut conn).await);
         Ok(conn)
     }
 }

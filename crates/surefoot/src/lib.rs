@@ -75,6 +75,10 @@ pub use surefoot_language::{
     StepCx, StepData, StepPort, Stop, Transactional, TransactionalCx, Trigger, TriggerDecl,
     compile,
 };
+#[cfg(feature = "postgres")]
+pub use surefoot_store_postgres as postgres;
+#[cfg(feature = "postgres")]
+pub use surefoot_store_postgres::{PostgresStore, PostgresTx};
 #[cfg(feature = "sqlite")]
 pub use surefoot_store_sqlite as sqlite;
 #[cfg(feature = "sqlite")]

@@ -40,12 +40,22 @@ const ROWS: &[Row] = &[
     Row { name: TESTKIT, uses: &[CORE, LANGUAGE, WORKER, TEST_SERVERS], tests: &[STORE_SQLITE] },
     Row {
         name: "surefoot-cli",
-        uses: &[CORE, LANGUAGE, STORE_SQLITE, WORKER, OPERATOR, TESTKIT, FACADE, INVENTORY],
+        uses: &[
+            CORE,
+            LANGUAGE,
+            STORE_SQLITE,
+            STORE_POSTGRES,
+            WORKER,
+            OPERATOR,
+            TESTKIT,
+            FACADE,
+            INVENTORY,
+        ],
         tests: &[],
     },
     Row {
         name: FACADE,
-        uses: &[CORE, LANGUAGE, STORE_SQLITE, WORKER, OPERATOR, TESTKIT],
+        uses: &[CORE, LANGUAGE, STORE_SQLITE, STORE_POSTGRES, WORKER, OPERATOR, TESTKIT],
         // Its examples turn on its feature `testkit`.
         tests: &[FACADE],
     },

@@ -158,8 +158,8 @@ fn stores_that_cannot_be_used_say_why() {
     let shell = Shell::published();
     shell.write("text.db", &"this is no database. ".repeat(100));
     for (store, code, says) in [
-        ("postgres://localhost/shop", 3, "not built into this program yet"),
-        ("postgresql://localhost/shop", 3, "not built into this program yet"),
+        ("postgres://mia:s3cret@127.0.0.1:1/shop", 3, "`postgres://mia@127.0.0.1:1/shop` cannot"),
+        ("postgresql://127.0.0.1:1/shop", 3, "cannot be used"),
         ("mysql:shop", 2, "names no store"),
         ("", 2, "names no store"),
         ("sqlite:", 2, "names no store"),

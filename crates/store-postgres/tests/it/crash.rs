@@ -36,7 +36,7 @@ async fn until_known(store: &PostgresStore, event: &Emit, up: &mut Up) -> Emissi
             Err(EmitError::Store(error)) if is_loss(&error) => {
                 up.wait_for(|up| *up).await.unwrap();
             }
-            Err(error) => panic!("{error:?}"),
+            Err(error) => unreachable!("{error:?}"),
         }
     }
 }

@@ -1,8 +1,10 @@
 //! In-memory store, conformance suites, simulation and crash matrix, for Surefoot and its users.
 
 mod bench;
+mod broker;
 pub mod certify;
 mod clock;
+pub mod coordination;
 mod drive;
 mod fault;
 mod faulty;
@@ -15,6 +17,7 @@ pub mod simulation;
 pub mod suite;
 
 pub use bench::{Bench, Crash, End, StepEnd};
+pub use broker::{MemoryBroker, MemoryRateLimit};
 pub use clock::VirtualClock;
 pub use drive::{Drive, DriveError, Reply};
 pub use fault::{Fault, FaultPlan, Method, Stop, When};

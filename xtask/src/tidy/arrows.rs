@@ -17,6 +17,9 @@ struct Row {
 
 const CORE: &str = "surefoot-kernel-core";
 const LANGUAGE: &str = "surefoot-language";
+const SYNC_CORE: &str = "surefoot-sync-core";
+const SYNC_NATS: &str = "surefoot-sync-nats";
+const RATELIMIT_VALKEY: &str = "surefoot-ratelimit-valkey";
 const STORE_SQLITE: &str = "surefoot-store-sqlite";
 const WORKER: &str = "surefoot-worker";
 const OPERATOR: &str = "surefoot-operator";
@@ -30,12 +33,19 @@ const INVENTORY: &str = "surefoot-inventory";
 const ROWS: &[Row] = &[
     // Its own tests turn on its feature `proptest`.
     Row { name: CORE, uses: &[], tests: &[CORE] },
-    Row { name: LANGUAGE, uses: &[CORE], tests: &[] },
+    Row { name: SYNC_CORE, uses: &[CORE], tests: &[] },
+    Row { name: SYNC_NATS, uses: &[CORE, SYNC_CORE], tests: &[TESTKIT, WORKER] },
+    Row { name: RATELIMIT_VALKEY, uses: &[SYNC_CORE], tests: &[TESTKIT] },
+    Row { name: LANGUAGE, uses: &[CORE, SYNC_CORE], tests: &[] },
     Row { name: STORE_SQLITE, uses: &[CORE], tests: &[TESTKIT] },
-    Row { name: WORKER, uses: &[CORE, LANGUAGE], tests: &[TESTKIT] },
+    Row { name: WORKER, uses: &[CORE, LANGUAGE, SYNC_CORE], tests: &[TESTKIT] },
     Row { name: OPERATOR, uses: &[CORE, LANGUAGE], tests: &[TESTKIT] },
     Row { name: TEST_SERVERS, uses: &[], tests: &[] },
-    Row { name: TESTKIT, uses: &[CORE, LANGUAGE, WORKER, TEST_SERVERS], tests: &[STORE_SQLITE] },
+    Row {
+        name: TESTKIT,
+        uses: &[CORE, LANGUAGE, SYNC_CORE, WORKER, TEST_SERVERS],
+        tests: &[STORE_SQLITE],
+    },
     Row {
         name: "surefoot-cli",
         uses: &[CORE, LANGUAGE, STORE_SQLITE, WORKER, OPERATOR, TESTKIT, FACADE, INVENTORY],

@@ -96,6 +96,16 @@ impl Schedule {
     }
 }
 
+/// What is done about slots that passed while nobody was there to fire them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Misfire {
+    /// Fires the last one.
+    #[default]
+    Latest,
+    /// Fires each of them, the oldest first.
+    All,
+}
+
 /// What makes a slot of a workflow's schedule one event, whoever finds it due.
 #[must_use]
 pub fn slot_key(workflow: &str, schedule: &str, slot: Timestamp) -> String {

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::{Jobs, Mutex, MutexSettings, Queue, QueueSettings, SyncError, WorkSettings};
+use crate::{
+    Ephemeral, EphemeralSettings, Jobs, Mutex, MutexSettings, Queue, QueueSettings, ResourceId,
+    ScheduleStore, SyncError, Topic, TopicSettings, WorkSettings,
+};
 
 /// A place where coordination resources live. Declaring one creates it, or finds it with the same settings; it is
 /// repeatable, and changes nothing that exists.
@@ -22,4 +25,14 @@ pub trait Coordinator: Send + Sync {
 
     /// A queue.
     async fn queue(&self, settings: QueueSettings) -> Result<Arc<dyn Queue>, SyncError>;
+
+    /// A set of schedules.
+    async fn schedules(&self, id: ResourceId) -> Result<Arc<dyn ScheduleStore>, SyncError>;
+
+    /// A topic.
+    async fn topic(&self, settings: TopicSettings) -> Result<Arc<dyn Topic>, SyncError>;
+
+    /// A set of entries that expire.
+    async fn ephemeral(&self, settings: EphemeralSettings)
+    -> Result<Arc<dyn Ephemeral>, SyncError>;
 }

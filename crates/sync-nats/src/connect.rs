@@ -8,12 +8,15 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::json;
 use surefoot_sync_core::{
-    Coordinator, Jobs, Mutex, MutexSettings, Namespace, Queue, QueueSettings, SyncError,
-    WorkSettings,
+    Coordinator, Ephemeral, EphemeralSettings, Jobs, Mutex, MutexSettings, Namespace, Queue,
+    QueueSettings, ResourceId, ScheduleStore, SyncError, Topic, TopicSettings, WorkSettings,
 };
 
 use crate::api::{Api, Failure};
+use crate::ephemeral::NatsEphemeral;
 use crate::mutex::NatsMutex;
+use crate::schedules::NatsSchedules;
+use crate::topics::NatsTopic;
 use crate::wake::NatsWake;
 use crate::work::NatsWork;
 
@@ -37,6 +40,8 @@ enum Declared {
     Jobs(WorkSettings),
     Queue(QueueSettings),
     Mutex(MutexSettings),
+    Topic(TopicSettings),
+    Ephemeral(EphemeralSettings),
 }
 
 impl Nats {
@@ -127,6 +132,31 @@ impl Coordinator for Nats {
         let work = NatsWork::declare_queue(self, settings).await?;
         self.remember(resource, declared);
         Ok(Arc::new(work))
+    }
+
+    async fn schedules(&self, id: ResourceId) -> Result<Arc<dyn ScheduleStore>, SyncError> {
+        Ok(Arc::new(NatsSchedules::declare(self, id).await?))
+    }
+
+    async fn topic(&self, settings: TopicSettings) -> Result<Arc<dyn Topic>, SyncError> {
+        let resource = format!("topic {}", settings.id);
+        let declared = Declared::Topic(settings.clone());
+        self.check_declared(&resource, &declared)?;
+        let topic = NatsTopic::declare(self, settings).await?;
+        self.remember(resource, declared);
+        Ok(Arc::new(topic))
+    }
+
+    async fn ephemeral(
+        &self,
+        settings: EphemeralSettings,
+    ) -> Result<Arc<dyn Ephemeral>, SyncError> {
+        let resource = format!("ephemeral state {}", settings.id);
+        let declared = Declared::Ephemeral(settings.clone());
+        self.check_declared(&resource, &declared)?;
+        let state = NatsEphemeral::declare(self, settings).await?;
+        self.remember(resource, declared);
+        Ok(Arc::new(state))
     }
 }
 

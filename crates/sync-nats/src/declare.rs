@@ -6,6 +6,7 @@ use surefoot_kernel_core::Timestamp;
 use surefoot_sync_core::SyncError;
 
 use crate::api::{Api, Failure, code};
+use crate::names;
 
 /// What is different in each stream that is created: it tells one from another of the same name.
 const INCARNATION: &str = "sync.incarnation";
@@ -17,8 +18,12 @@ const CONSUMER_REMEDY: &str =
 /// A stream that is there.
 #[derive(Debug, Clone)]
 pub(crate) struct StreamInfo {
+    /// Another one in each stream that is created.
+    pub(crate) incarnation: u64,
     pub(crate) bytes: u64,
     pub(crate) messages: u64,
+    pub(crate) first_seq: u64,
+    pub(crate) last_seq: u64,
     /// The server's time.
     pub(crate) now: Timestamp,
 }
@@ -54,14 +59,24 @@ struct State {
     messages: u64,
     #[serde(default)]
     bytes: u64,
+    #[serde(default)]
+    first_seq: u64,
+    #[serde(default)]
+    last_seq: u64,
 }
 
 impl Answer {
     fn info(&self) -> StreamInfo {
         let now = self.ts.as_deref().and_then(|text| text.parse().ok());
+        let metadata = self.config.get("metadata");
+        let incarnation = metadata.and_then(|all| all.get(INCARNATION)).and_then(Value::as_str);
+        let incarnation = incarnation.and_then(|hex| u64::from_str_radix(hex, 16).ok());
         StreamInfo {
+            incarnation: incarnation.unwrap_or_default(),
             bytes: self.state.bytes,
             messages: self.state.messages,
+            first_seq: self.state.first_seq,
+            last_seq: self.state.last_seq,
             now: now.unwrap_or_default(),
         }
     }
@@ -88,7 +103,7 @@ pub(crate) async fn stream(api: &Api, stream: &Stream<'_>) -> Result<StreamInfo,
     let mut config = stream.config.clone();
     config.extend(stream.creation.clone());
     if let Some(Value::Object(metadata)) = config.get_mut("metadata") {
-        metadata.insert(INCARNATION.to_owned(), json!(nuid::next().to_string()));
+        metadata.insert(INCARNATION.to_owned(), json!(names::incarnation()));
     }
     let subject = format!("$JS.API.STREAM.CREATE.{}", stream.name());
     match api.insist::<Answer>(operation, &subject, &config).await? {

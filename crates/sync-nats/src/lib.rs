@@ -11,9 +11,12 @@ mod api;
 mod clock;
 mod connect;
 mod declare;
+mod ephemeral;
 mod mutex;
 mod names;
+mod schedules;
 mod settings;
+mod topics;
 mod wake;
 mod work;
 

@@ -62,6 +62,12 @@ pub(crate) fn stream(namespace: &Namespace, kind: &str, id: &ResourceId) -> Stri
     format!("{namespace}_{kind}_{slug}-{hash}")
 }
 
+/// Sixteen digits of hex that nobody had before.
+pub(crate) fn incarnation() -> String {
+    let hash = Sha256::digest(nuid::next().as_bytes());
+    hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// An id of fixed length for texts of any kind.
 pub(crate) fn hashed(parts: &[&str]) -> String {
     let mut hash = Sha256::new();

@@ -1,4 +1,5 @@
 //! In-memory store, conformance suites, simulation and crash matrix, for Surefoot and its users.
+#![cfg_attr(doctest, doc = include_str!("../../../docs/choosing.md"))]
 
 mod bench;
 mod broker;

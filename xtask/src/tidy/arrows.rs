@@ -53,7 +53,17 @@ const ROWS: &[Row] = &[
     },
     Row {
         name: FACADE,
-        uses: &[CORE, LANGUAGE, STORE_SQLITE, WORKER, OPERATOR, TESTKIT],
+        uses: &[
+            CORE,
+            LANGUAGE,
+            STORE_SQLITE,
+            SYNC_CORE,
+            SYNC_NATS,
+            RATELIMIT_VALKEY,
+            WORKER,
+            OPERATOR,
+            TESTKIT,
+        ],
         // Its examples turn on its feature `testkit`.
         tests: &[FACADE],
     },

@@ -4,6 +4,7 @@ mod cron;
 mod search;
 
 use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
 use surefoot_kernel_core::Timestamp;
 use surefoot_kernel_core::plan::SchedulePlan;
 
@@ -97,7 +98,8 @@ impl Schedule {
 }
 
 /// What is done about slots that passed while nobody was there to fire them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Misfire {
     /// Fires the last one.
     #[default]

@@ -1,11 +1,16 @@
 //! Counting, and the second line against work that the server lost sight of.
 
+use std::time::Duration;
+
 use surefoot_sync_core::{Depth, SyncError};
 
 use super::NatsWork;
 use super::envelope::{COPIED, REPAIRED};
 use crate::api::{Expect, Publish, Published, Stored};
 use crate::declare;
+
+/// Longer than a cluster takes to remove what was acknowledged.
+const SECOND_LOOK_AFTER: Duration = Duration::from_secs(1);
 
 impl NatsWork {
     pub(super) async fn count(&self) -> Result<Depth, SyncError> {
@@ -28,6 +33,7 @@ impl NatsWork {
         let mut repaired = 0;
         for consumer in &self.consumers {
             while let Some(stranded) = self.stranded(consumer).await? {
+                tokio::time::sleep(SECOND_LOOK_AFTER).await;
                 let again = self.stranded(consumer).await?;
                 if again.is_none_or(|again| again.seq != stranded.seq) {
                     break;

@@ -1,7 +1,10 @@
 //! The coordination primitives in memory: real ones, on tokio's clock, so that paused time passes at once.
 
+mod ephemeral;
 mod limit;
 mod mutex;
+mod schedules;
+mod topics;
 mod work;
 
 use std::collections::BTreeMap;
@@ -10,13 +13,17 @@ use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use surefoot_kernel_core::{Micros, Timestamp};
 use surefoot_sync_core::{
-    Coordinator, Jobs, Mutex, MutexSettings, Queue, QueueSettings, SyncError, WorkSettings,
+    Coordinator, Ephemeral, EphemeralSettings, Jobs, Mutex, MutexSettings, Queue, QueueSettings,
+    ResourceId, ScheduleStore, SyncError, Topic, TopicSettings, WorkSettings,
 };
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use ephemeral::{Entries, MemoryEphemeral};
 pub use limit::MemoryRateLimit;
 use mutex::{MemoryMutex, Mutexes};
+use schedules::{MemorySchedules, Schedules};
+use topics::{MemoryTopic, Topics};
 use work::{MemoryWork, Works};
 
 /// What a server would hold, in memory. Every handle is what another process would have.
@@ -40,6 +47,9 @@ struct Data {
     declared: BTreeMap<String, Declared>,
     works: Works,
     mutexes: Mutexes,
+    schedules: Schedules,
+    topics: Topics,
+    entries: Entries,
 }
 
 /// The settings of a resource, of any kind.
@@ -48,6 +58,8 @@ enum Declared {
     Jobs(WorkSettings),
     Queue(QueueSettings),
     Mutex(MutexSettings),
+    Topic(TopicSettings),
+    Ephemeral(EphemeralSettings),
 }
 
 impl Shared {
@@ -58,6 +70,13 @@ impl Shared {
     fn timestamp(&self) -> Timestamp {
         let (start, since) = self.start;
         start.plus(Micros::from(since.elapsed()))
+    }
+}
+
+/// Its clock begins with the year 2026.
+impl Default for MemoryBroker {
+    fn default() -> Self {
+        Self::starting_at(Timestamp::from_micros(1_767_225_600_000_000))
     }
 }
 
@@ -120,5 +139,25 @@ impl Coordinator for MemoryBroker {
         let resource = format!("queue {}", settings.work.id);
         self.declare(&resource, Declared::Queue(settings.clone()))?;
         Ok(Arc::new(MemoryWork::new(self.shared.clone(), resource, settings)))
+    }
+
+    async fn schedules(&self, id: ResourceId) -> Result<Arc<dyn ScheduleStore>, SyncError> {
+        Ok(Arc::new(MemorySchedules::new(self.shared.clone(), id)))
+    }
+
+    async fn topic(&self, settings: TopicSettings) -> Result<Arc<dyn Topic>, SyncError> {
+        settings.check()?;
+        self.declare(&format!("topic {}", settings.id), Declared::Topic(settings.clone()))?;
+        Ok(Arc::new(MemoryTopic::new(self.shared.clone(), settings)))
+    }
+
+    async fn ephemeral(
+        &self,
+        settings: EphemeralSettings,
+    ) -> Result<Arc<dyn Ephemeral>, SyncError> {
+        settings.check()?;
+        let declared = Declared::Ephemeral(settings.clone());
+        self.declare(&format!("ephemeral state {}", settings.id), declared)?;
+        Ok(Arc::new(MemoryEphemeral::new(self.shared.clone(), settings)))
     }
 }

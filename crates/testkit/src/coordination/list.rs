@@ -58,6 +58,31 @@ macro_rules! coordination_suite {
                     one_message_that_is_too_large_stops_all
                     a_delayed_message_takes_its_place_later
                 }
+                schedules {
+                    a_record_is_written_only_over_the_state_that_was_read
+                    all_schedules_are_listed_in_order
+                    a_slot_that_nobody_saw_is_run_once_by_one_of_many
+                    a_request_is_one_run_and_its_end_is_told
+                    a_run_that_fails_is_tried_again_and_then_has_failed
+                    a_schedule_that_is_created_again_has_no_past
+                }
+                topics {
+                    what_is_published_is_read_in_order_from_any_place
+                    an_idempotency_key_publishes_once
+                    a_cursor_of_another_topic_is_refused
+                    a_reader_that_is_too_slow_is_told_of_the_gap
+                    an_event_that_is_too_large_is_refused
+                    a_follower_waits_for_what_comes_and_can_be_dropped
+                }
+                presence {
+                    a_snapshot_has_what_is_there
+                    an_entry_stays_as_long_as_it_is_kept_up
+                    a_touch_beside_an_upsert_keeps_the_new_value
+                    a_watcher_sees_what_changes_behind_its_snapshot
+                    a_watcher_sees_what_expires
+                    what_is_too_much_is_refused
+                    pairs_of_tenant_and_key_do_not_collide
+                }
             }
         }
     };

@@ -9,7 +9,10 @@ pub mod jobs;
 pub mod limits;
 mod list;
 pub mod locks;
+pub mod presence;
 pub mod queues;
+pub mod schedules;
+pub mod topics;
 
 use std::sync::Arc;
 use std::time::Duration;

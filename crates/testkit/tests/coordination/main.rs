@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that fails panics")]
 
-use surefoot_kernel_core::Timestamp;
 use surefoot_sync_core::Rate;
 use surefoot_testkit::coordination::{CoordinationFactory, RateLimitFactory};
 use surefoot_testkit::{MemoryBroker, MemoryRateLimit};
@@ -22,7 +21,7 @@ impl CoordinationFactory for Memory {
     }
 
     async fn fresh() -> Self {
-        Self(MemoryBroker::starting_at(Timestamp::from_micros(1_767_225_600_000_000)))
+        Self(MemoryBroker::default())
     }
 
     async fn handle(&self) -> MemoryBroker {

@@ -89,6 +89,14 @@ impl WorkStop {
         Self(Verdict::DeadLetter { reason: reason.into() })
     }
 
+    /// Why, whatever is to follow.
+    pub(super) fn into_reason(self) -> String {
+        match self.0 {
+            Verdict::Done => String::new(),
+            Verdict::Retry { reason, .. } | Verdict::DeadLetter { reason } => reason,
+        }
+    }
+
     pub(super) fn into_verdict(self) -> Verdict {
         self.0
     }

@@ -25,8 +25,8 @@ const SETTLE_TRIES: u32 = 3;
 /// How work is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessOptions {
-    concurrency: usize,
-    runtime_max: Duration,
+    pub(super) concurrency: usize,
+    pub(super) runtime_max: Duration,
 }
 
 impl ProcessOptions {

@@ -176,6 +176,25 @@ fn a_step_whose_config_has_no_value_is_caught_and_a_full_journal_is_not() {
 }
 
 #[test]
+fn an_action_that_the_plan_does_not_know_is_not_caught_but_its_code_is_free_for_others() {
+    let steps = vec![caught(EffectClass::Idempotent, vec![set("seen", name("error"))])];
+    let mut unknown = plan(steps.clone());
+    unknown.policies.clear();
+    let drive = Drive::begun(unknown);
+    assert!(!is_caught(&drive));
+    assert_eq!(drive.failure().code, Code::ACTION_POLICY_MISSING);
+
+    for code in [Code::ACTION_POLICY_MISSING, Code::JOURNAL_FULL] {
+        let mut drive = Drive::begun(plan(steps.clone()));
+        let failure = Failure::new(code.clone(), "an application's own words");
+        drive.answer(Answer::Failed { failure, retryable: false, retry_after: None });
+        assert!(is_caught(&drive), "{code}");
+        drive.advance();
+        assert_eq!(result(&drive)["code"], code.as_str());
+    }
+}
+
+#[test]
 fn a_caught_failure_is_restored_and_its_action_is_never_called_again() {
     let steps = vec![action(EffectClass::Pure), set("seen", name("error"))];
     let plan = plan(vec![caught(EffectClass::Idempotent, steps)]);

@@ -1,7 +1,7 @@
 //! `runWorkflow` and `runWorkflows`: what is created, when the run waits, and what it makes of the results.
 
 use serde_json::{Value, json};
-use surefoot_kernel_core::expr::{Expr, Template};
+use surefoot_kernel_core::expr::{Expr, Function, Template};
 use surefoot_kernel_core::plan::{Step, StepKind};
 use surefoot_kernel_core::{
     Code, Command, Dependency, Failure, Input, Joined, Phase, RowInput, RunState, Spawn, Wake,
@@ -100,6 +100,21 @@ fn each_item_is_a_child_and_its_inputs_see_the_item() {
 }
 
 #[test]
+fn now_is_the_time_of_the_event_in_a_childs_inputs_too() {
+    let mut step = many(json!([1]), None);
+    if let StepKind::RunWorkflows { inputs, .. } = &mut step.kind {
+        *inputs = Template::Object(vec![(
+            "at".to_owned(),
+            Template::Expr(Expr::Call(Function::Now, Vec::new())),
+        )]);
+    }
+    let drive = begun(step);
+    let at = drive.run().origin.occurred_at;
+    let inputs: Vec<String> = spawn(&drive).children.iter().map(|it| it.inputs.clone()).collect();
+    assert_eq!(inputs, [json!({ "at": at.to_string() }).to_string()]);
+}
+
+#[test]
 fn no_items_are_no_children() {
     let drive = begun(many(json!([]), None));
     assert!(matches!(&drive.run().phase, Phase::Succeeded { result, .. } if *result == json!([])));
@@ -125,11 +140,28 @@ fn what_cannot_be_a_list_of_children_fails_the_step() {
     assert_eq!(error(&no_key).code, Code::EXPRESSION_ERROR);
     let too_many = begun(many(Value::Array(vec![Value::Null; 65_537]), None));
     assert_eq!(error(&too_many).code, Code::LIMIT_EXCEEDED);
+    let just_enough = begun(many(Value::Array(vec![Value::Null; 65_536]), None));
+    assert_eq!(spawn(&just_enough).children.len(), 65_536);
     let mut refused = begun(one());
     let failure = Failure::new(Code::WORKFLOW_UNAVAILABLE, "no such workflow");
     give(&mut refused, Input::Spawned { step: key("steps.0"), result: Err(failure) });
     assert_eq!(error(&refused).code, Code::WORKFLOW_UNAVAILABLE);
     assert_eq!(error(&refused).step, Some(key("steps.0")));
+}
+
+#[test]
+fn inputs_of_exactly_the_limit_are_passed_on_and_one_byte_more_is_not() {
+    // With the eight bytes around it each child has 256 KiB, and all of them 64 MiB.
+    let children = |count| {
+        let mut step = many(Value::Array(vec![Value::Null; count]), None);
+        if let StepKind::RunWorkflows { inputs, .. } = &mut step.kind {
+            let text = literal(Value::String("x".repeat(256 * 1024 - 8)));
+            *inputs = Template::Object(vec![("n".to_owned(), text)]);
+        }
+        begun(step)
+    };
+    assert_eq!(spawn(&children(256)).children.bytes(), 64 * 1024 * 1024);
+    assert_eq!(error(&children(257)).code, Code::LIMIT_EXCEEDED);
 }
 
 #[test]

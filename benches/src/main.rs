@@ -1,0 +1,58 @@
+//! The load programs behind `cargo xtask bench`: one workload on one store, and its figures as one JSON line.
+
+mod load;
+mod measure;
+mod sqlite;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use load::Kind;
+
+/// Why there are no figures.
+pub(crate) type Failed = Box<dyn std::error::Error + Send + Sync>;
+
+/// Runs one workload on one store and prints what was measured as a JSON line.
+#[derive(Debug, Parser)]
+pub(crate) struct Args {
+    /// `sqlite:FILE`, a file that does not exist yet, or a `postgres://` URL of an empty database.
+    #[arg(long)]
+    store: String,
+    /// What the steps call.
+    #[arg(long, value_enum, default_value = "idempotent")]
+    kind: Kind,
+    /// Steps of a run.
+    #[arg(long, default_value_t = 10)]
+    steps: usize,
+    /// Runs in all.
+    #[arg(long, default_value_t = 1_000)]
+    runs: usize,
+    /// Runs at the same time.
+    #[arg(long, default_value_t = 50)]
+    concurrency: usize,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let done = run(&Args::parse()).await;
+    match done {
+        Ok(line) => {
+            println!("{line}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("surefoot-bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(args: &Args) -> Result<String, Failed> {
+    match args.store.split_once(':') {
+        Some(("sqlite", file)) => sqlite::run(args, file).await,
+        _ => {
+            Err(format!("`{}` is not a store: give sqlite:FILE or postgres://…", args.store).into())
+        }
+    }
+}

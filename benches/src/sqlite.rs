@@ -1,0 +1,63 @@
+//! The load on SQLite.
+
+use surefoot::prelude::*;
+use surefoot::sqlite::sqlx::{self, Connection, SqliteConnection};
+
+use crate::load::{self, AddOnce, AddPure, AddRemote, Begin, Sum};
+use crate::measure::{self, Counted};
+use crate::{Args, Failed};
+
+/// A statement of the application in each step: one row, so that it is always the same work.
+#[derive(Debug, Clone, Copy)]
+struct AddRow;
+
+impl Transactional<SqliteTx> for AddRow {
+    const NAME: &'static str = "addRow";
+    const ABOUT: &'static str = "Adds, and counts it in a table.";
+    type Input = Sum;
+    type Output = i64;
+
+    async fn run(&self, cx: &mut TransactionalCx<'_, SqliteTx>, sum: Sum) -> ActionResult<i64> {
+        let slot = sum.total() % 1_000;
+        let sql = "UPDATE tally SET count = count + 1 WHERE slot = ?";
+        sqlx::query(sql).bind(slot).execute(cx.tx()).await?;
+        Ok(sum.total())
+    }
+
+    async fn plan(&self, _: &StepCx, _: &Sum) -> PlanResult<i64> {
+        Ok(Planned::new("Add"))
+    }
+}
+
+pub(crate) async fn run(args: &Args, file: &str) -> Result<String, Failed> {
+    let store = SqliteStore::open(file).await?;
+    let mut conn = SqliteConnection::connect(&format!("sqlite:{file}")).await?;
+    sqlx::query("CREATE TABLE tally (slot INTEGER PRIMARY KEY, count INTEGER NOT NULL)")
+        .execute(&mut conn)
+        .await?;
+    let fill = "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 999) \
+                INSERT INTO tally SELECT i, 0 FROM n";
+    sqlx::query(fill).execute(&mut conn).await?;
+    let module = Module::builder(load::APP, 1)
+        .trigger::<Begin>()
+        .pure(AddPure)
+        .idempotent(AddOnce)
+        .ambiguous(AddRemote)
+        .transactional(AddRow)
+        .build()?;
+    let measured = measure::run(args, store, module).await?;
+    let counted = count(&mut conn).await?;
+    measured.line("surefoot-sqlite", args, counted)
+}
+
+/// What is in the file, seen by somebody else.
+async fn count(conn: &mut SqliteConnection) -> Result<Counted, sqlx::Error> {
+    let (rows, facts): (i64, i64) =
+        sqlx::query_as("SELECT count(*), coalesce(sum(count), 0) FROM journal")
+            .fetch_one(&mut *conn)
+            .await?;
+    let (ended,): (i64,) = sqlx::query_as("SELECT count(*) FROM run WHERE state = 'succeeded'")
+        .fetch_one(conn)
+        .await?;
+    Ok(Counted { rows, facts, ended })
+}

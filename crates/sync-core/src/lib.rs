@@ -40,7 +40,8 @@ pub use scheduler::{
     Begun, Occasion, Outcome, Recorded, ScheduleRecord, ScheduleSpec, ScheduleStore,
 };
 pub use topic::{
-    Cursor, EventPublished, Extent, ReadTopic, Topic, TopicEvent, TopicMessage, TopicSettings,
+    Cursor, EventPublished, Extent, LiveMessage, LiveMessages, ReadTopic, Topic, TopicEvent,
+    TopicMessage, TopicSettings,
 };
 pub use work::{
     Again, DeadLetter, DeadPage, Delivery, Depth, Job, Jobs, Message, Move, Partitions, Queue,

@@ -199,6 +199,24 @@ impl TopicMessage {
     }
 }
 
+/// A message as it passes by.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LiveMessage {
+    /// Behind this message.
+    pub cursor: Cursor,
+    /// Whose it is.
+    pub tenant: Key,
+    /// What was published.
+    pub data: Value,
+}
+
+/// Messages as they pass by, from when it was asked for: whatever is missed is missed.
+#[async_trait]
+pub trait LiveMessages: Send {
+    /// The next one; `None` when the connection has been closed. Cancel safe.
+    async fn next(&mut self) -> Option<LiveMessage>;
+}
+
 /// How much to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadTopic {
@@ -231,6 +249,13 @@ pub trait Topic: Send + Sync {
     /// # Errors
     /// [`SyncError::Unavailable`].
     async fn tail(&self) -> Result<Cursor, SyncError>;
+
+    /// What is stored from now on, to whoever listens just then. Best effort: a listener that is too slow, or not
+    /// connected, misses messages and is not told.
+    ///
+    /// # Errors
+    /// [`SyncError::Unavailable`].
+    async fn live(&self) -> Result<Box<dyn LiveMessages>, SyncError>;
 
     /// What follows a place, without any message missing in between, of all tenants. Nothing of it is kept by the
     /// server, so many may read, and a call can be dropped at any time: cancel safe.

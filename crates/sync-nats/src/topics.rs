@@ -4,17 +4,18 @@
 //! a server's consumer, and a missing message is seen as a hole between two places. New messages are waited for where the
 //! server repeats what it has stored; that only says that it is worth asking.
 
+use async_nats::Subscriber;
 use async_trait::async_trait;
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use serde_json::{Map, json};
 use surefoot_sync_core::{
-    Cursor, EventPublished, Extent, Key, ReadTopic, SyncError, Topic, TopicEvent, TopicMessage,
-    TopicSettings,
+    Cursor, EventPublished, Extent, Key, LiveMessage, LiveMessages, ReadTopic, SyncError, Topic,
+    TopicEvent, TopicMessage, TopicSettings,
 };
 use tokio::time::{Duration, Instant};
 
-use crate::api::{Api, Publish, Published, Stored};
+use crate::api::{Api, Headers, Publish, Published, Stored};
 use crate::connect::Nats;
 use crate::declare::{self, Stream, StreamInfo};
 use crate::{names, settings};
@@ -95,6 +96,37 @@ impl NatsTopic {
     }
 }
 
+struct Listener {
+    messages: Subscriber,
+    incarnation: u64,
+}
+
+#[async_trait]
+impl LiveMessages for Listener {
+    async fn next(&mut self) -> Option<LiveMessage> {
+        loop {
+            let message = self.messages.next().await?;
+            match live_message(&message, self.incarnation) {
+                Some(live) => return Some(live),
+                None => {
+                    let subject = message.subject.as_str();
+                    tracing::debug!(subject, "a message that passed by cannot be read");
+                }
+            }
+        }
+    }
+}
+
+fn live_message(message: &async_nats::Message, incarnation: u64) -> Option<LiveMessage> {
+    let tenant = names::text_of(message.subject.rsplit('.').next()?)?;
+    let seq = Headers::of(message.headers.as_ref()).number("Nats-Sequence");
+    Some(LiveMessage {
+        cursor: Cursor::new(incarnation, seq),
+        tenant: Key::new(tenant).ok()?,
+        data: serde_json::from_slice(&message.payload).ok()?,
+    })
+}
+
 fn extent(info: &StreamInfo) -> Extent {
     let StreamInfo { first_seq, last_seq, .. } = *info;
     // An empty stream says 0 until something was stored.
@@ -155,6 +187,18 @@ impl Topic for NatsTopic {
     async fn tail(&self) -> Result<Cursor, SyncError> {
         let extent = self.extent().await?;
         Ok(Cursor::new(extent.incarnation, extent.first_seq.saturating_sub(1)))
+    }
+
+    async fn live(&self) -> Result<Box<dyn LiveMessages>, SyncError> {
+        let operation = "tell about new messages";
+        let unavailable = |source| SyncError::Unavailable { operation, source };
+        let incarnation = self.extent().await?.incarnation;
+        let client = self.api.client();
+        let messages = client.subscribe(format!("{}.*", self.live)).await;
+        let messages = messages.map_err(|error| unavailable(error.into()))?;
+        // What is published behind this call is heard.
+        client.flush().await.map_err(|error| unavailable(error.into()))?;
+        Ok(Box::new(Listener { messages, incarnation }))
     }
 
     async fn read(

@@ -9,7 +9,7 @@ use surefoot_sync_core::{
 };
 use surefoot_sync_nats::Nats;
 use surefoot_testkit::coordination::eventually;
-use surefoot_testkit::servers::Nats as Server;
+use surefoot_testkit::servers::{Nats as Servers, Server};
 use surefoot_worker::coordinate::{JobEnd, ProcessOptions, WorkStop, process_jobs};
 
 use crate::{connect, namespace};
@@ -71,7 +71,7 @@ fn a_worker_that_dies_in_a_handler_loses_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_acknowledged_is_done_however_often_the_server_is_killed() {
     const JOBS: usize = 60;
-    let mut server = Server::given().unwrap().start().unwrap();
+    let mut server = Servers::given().unwrap().start().unwrap();
     let namespace = namespace();
     let nats = Nats::connect(server.url(), namespace.clone()).await.unwrap();
     let jobs = nats.jobs(settings()).await.unwrap();
@@ -121,4 +121,42 @@ async fn nothing_left(jobs: &Arc<dyn Jobs>) {
         (depth.waiting + depth.held == 0).then_some(())
     })
     .await;
+}
+
+/// Covers field fault 144.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_loses_nothing_when_its_members_die_one_after_the_other() {
+    const JOBS: usize = 30;
+    let mut members = Servers::given().unwrap().cluster(3).unwrap();
+    let urls: Vec<&str> = members.iter().map(Server::url).collect();
+    let client = async_nats::connect(urls.join(",").as_str()).await.unwrap();
+    let nats = Nats::with_client(client, namespace()).await.unwrap().replicas(3).unwrap();
+    let jobs = eventually("the jobs", async || nats.jobs(settings()).await.ok()).await;
+    let done = Arc::new(Mutex::new(BTreeSet::new()));
+    let handled = done.clone();
+    let options = ProcessOptions::new(4).unwrap();
+    let mut processing = process_jobs(jobs.clone(), options, move |cx| {
+        let done = handled.clone();
+        async move {
+            let number: usize = cx.input()?;
+            if cx.attempt() == 1 {
+                return Err(WorkStop::retry("busy"));
+            }
+            done.lock().unwrap().insert(number);
+            Ok(JobEnd::Done)
+        }
+    });
+    for number in 0..JOBS {
+        if number % 10 == 5 {
+            let member = &mut members[number / 10];
+            member.kill().unwrap();
+            eventually("a submit", async || jobs.submit(job(number)).await.ok()).await;
+            members[number / 10].restart().unwrap();
+        }
+        eventually("a submit", async || jobs.submit(job(number)).await.ok()).await;
+    }
+    let all = async || (done.lock().unwrap().len() == JOBS).then_some(());
+    eventually("all jobs", all).await;
+    nothing_left(&jobs).await;
+    processing.drain().await;
 }

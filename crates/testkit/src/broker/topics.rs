@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use surefoot_sync_core::{
-    Cursor, EventPublished, Extent, Key, ReadTopic, ResourceId, SyncError, Topic, TopicEvent,
-    TopicMessage, TopicSettings,
+    Cursor, EventPublished, Extent, Key, LiveMessage, LiveMessages, ReadTopic, ResourceId,
+    SyncError, Topic, TopicEvent, TopicMessage, TopicSettings,
 };
+use tokio::sync::broadcast;
 use tokio::time::Instant;
 
 use super::Shared;
@@ -19,6 +20,26 @@ pub(super) struct Messages {
     last_seq: u64,
     kept: VecDeque<Kept>,
     known: BTreeMap<Key, (u64, Instant)>,
+    /// Whoever listens now.
+    live: Option<broadcast::Sender<LiveMessage>>,
+}
+
+/// What a listener may be behind.
+const LIVE_MAX: usize = 256;
+
+struct Listener(broadcast::Receiver<LiveMessage>);
+
+#[async_trait]
+impl LiveMessages for Listener {
+    async fn next(&mut self) -> Option<LiveMessage> {
+        loop {
+            match self.0.recv().await {
+                Ok(message) => return Some(message),
+                Err(broadcast::error::RecvError::Lagged(_)) => {}
+                Err(broadcast::error::RecvError::Closed) => return None,
+            }
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -97,6 +118,11 @@ impl Topic for MemoryTopic {
             }
             let cursor = Cursor::new(self.incarnation, messages.last_seq);
             let (tenant, data) = (event.tenant, event.data);
+            if let Some(live) = &messages.live {
+                let (cursor, tenant, data) = (cursor.clone(), tenant.clone(), data.clone());
+                // Nobody listens any more: that is all right.
+                let _ = live.send(LiveMessage { cursor, tenant, data });
+            }
             let message = TopicMessage { cursor: cursor.clone(), tenant, data, at };
             let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
             messages.kept.push_back(Kept { message, bytes, until: now + self.settings.retention });
@@ -113,6 +139,13 @@ impl Topic for MemoryTopic {
     async fn tail(&self) -> Result<Cursor, SyncError> {
         let first = |messages: &mut Messages| messages.extent(self.incarnation).first_seq;
         Ok(Cursor::new(self.incarnation, self.with(first).saturating_sub(1)))
+    }
+
+    async fn live(&self) -> Result<Box<dyn LiveMessages>, SyncError> {
+        Ok(Box::new(Listener(self.with(|messages| {
+            let live = messages.live.get_or_insert_with(|| broadcast::channel(LIVE_MAX).0);
+            live.subscribe()
+        }))))
     }
 
     async fn read(

@@ -69,6 +69,7 @@ macro_rules! coordination_suite {
                 topics {
                     what_is_published_is_read_in_order_from_any_place
                     an_idempotency_key_publishes_once
+                    whoever_listens_hears_what_is_stored
                     a_cursor_of_another_topic_is_refused
                     a_reader_that_is_too_slow_is_told_of_the_gap
                     an_event_that_is_too_large_is_refused

@@ -65,6 +65,23 @@ pub async fn an_idempotency_key_publishes_once<F: CoordinationFactory>(place: &F
     assert_eq!(numbers(&topic, &begin, 10).await, [1, 2]);
 }
 
+/// Once each, and nothing of before.
+pub async fn whoever_listens_hears_what_is_stored<F: CoordinationFactory>(place: &F) {
+    let (writer, listener) = (topic(place).await, topic(place).await);
+    publish(&writer, "ann", 0).await;
+    let (mut one, mut two) = (listener.live().await.unwrap(), listener.live().await.unwrap());
+    let event = || TopicEvent::new(key("a.b *>"), &1).unwrap().idempotency_key(key("e1"));
+    writer.publish(event()).await.unwrap();
+    writer.publish(event()).await.unwrap();
+    let last = publish(&writer, "ann", 2).await;
+    for live in [&mut one, &mut two] {
+        let heard = [live.next().await.unwrap(), live.next().await.unwrap()];
+        assert_eq!((&heard[0].tenant, &heard[0].data), (&key("a.b *>"), &json!(1)));
+        assert_eq!((&heard[1].tenant, &heard[1].data), (&key("ann"), &json!(2)));
+        assert_eq!(heard[1].cursor, last);
+    }
+}
+
 /// Covers behaviour 203.
 pub async fn a_cursor_of_another_topic_is_refused<F: CoordinationFactory>(place: &F) {
     let coordinator = place.handle().await;

@@ -76,7 +76,7 @@ impl<E> Retry<E> {
     ///
     /// # Errors
     /// That of the last attempt.
-    pub async fn run<T>(&self, mut attempt: impl AsyncFnMut() -> Result<T, E>) -> Result<T, E> {
+    pub async fn run<T>(self, mut attempt: impl AsyncFnMut() -> Result<T, E>) -> Result<T, E> {
         let mut made = 0;
         loop {
             made += 1;

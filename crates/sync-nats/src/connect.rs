@@ -45,13 +45,14 @@ enum Declared {
 }
 
 impl Nats {
-    /// Connects to a server or cluster, and checks that it can do what is needed. Nothing is created.
+    /// Connects to a server, or to one of several whose URLs are separated by commas, and checks that it can do what is needed. Nothing is created.
     ///
     /// # Errors
     /// [`SyncError::UnsupportedServer`], [`SyncError::Unavailable`].
     pub async fn connect(url: &str, namespace: Namespace) -> Result<Self, SyncError> {
         let operation = "let us connect";
-        let client = async_nats::connect(url).await;
+        let urls: Vec<&str> = url.split(',').map(str::trim).collect();
+        let client = async_nats::connect(urls).await;
         let unavailable = |error: async_nats::ConnectError| SyncError::Unavailable {
             operation,
             source: error.into(),

@@ -129,8 +129,7 @@ async fn a_cluster_loses_nothing_when_its_members_die_one_after_the_other() {
     const JOBS: usize = 30;
     let mut members = Servers::given().unwrap().cluster(3).unwrap();
     let urls: Vec<&str> = members.iter().map(Server::url).collect();
-    let client = async_nats::connect(urls.join(",").as_str()).await.unwrap();
-    let nats = Nats::with_client(client, namespace()).await.unwrap().replicas(3).unwrap();
+    let nats = Nats::connect(&urls.join(","), namespace()).await.unwrap().replicas(3).unwrap();
     let jobs = eventually("the jobs", async || nats.jobs(settings()).await.ok()).await;
     let done = Arc::new(Mutex::new(BTreeSet::new()));
     let handled = done.clone();

@@ -13,7 +13,6 @@ mod expression;
 mod manifest;
 mod module;
 mod preview;
-mod schedule;
 mod schema;
 mod source;
 mod yaml;
@@ -44,7 +43,6 @@ pub use manifest::{
 };
 pub use module::{Action, Loaded, Module, ModuleBuilder, ModuleError, PreviewAction, PreviewHooks};
 pub use preview::Previews;
-pub use schedule::{BadCron, BadSchedule, Cron, Schedule, slot_key};
 pub use schema::{BadSchema, CompiledSchema, SchemaFinding, close_schema, validate_against};
 pub use source::Span;
 pub use yaml::{KEY_MAX_CHARS, SOURCE_MAX_CHARS, SOURCE_MAX_DEPTH, SOURCE_MAX_NODES};

@@ -86,12 +86,18 @@ pub use surefoot_language::{
 pub use surefoot_store_postgres as postgres;
 #[cfg(feature = "postgres")]
 pub use surefoot_store_postgres::{PostgresStore, PostgresTx};
+#[cfg(feature = "valkey")]
+pub use surefoot_ratelimit_valkey as valkey;
 #[cfg(feature = "sqlite")]
 pub use surefoot_store_sqlite as sqlite;
 #[cfg(feature = "sqlite")]
 pub use surefoot_store_sqlite::{SqliteStore, SqliteTx};
+pub use surefoot_sync_core as sync;
+#[cfg(feature = "nats")]
+pub use surefoot_sync_nats as nats;
 #[cfg(feature = "testkit")]
 pub use surefoot_testkit as testkit;
+pub use surefoot_worker::coordinate;
 pub use surefoot_worker::{
     AfterCommit, AwaitError, CancelError, CancelOutcome, Claim, DryRunError, DryRunWorker, Gate,
     Health, Kernel, KernelBuilder, Misfire, NotYet, Publication, Running, Scoped, StepInterest,

@@ -1,9 +1,12 @@
 //! In-memory store, conformance suites, simulation and crash matrix, for Surefoot and its users.
+#![cfg_attr(doctest, doc = include_str!("../../../docs/choosing.md"))]
 
 mod bench;
+mod broker;
 pub mod certify;
 mod clock;
 mod dice;
+pub mod coordination;
 mod drive;
 mod fault;
 mod faulty;
@@ -16,6 +19,7 @@ pub mod simulation;
 pub mod suite;
 
 pub use bench::{Bench, Crash, End, StepEnd};
+pub use broker::{MemoryBroker, MemoryRateLimit};
 pub use clock::VirtualClock;
 pub use drive::{Drive, DriveError, Reply};
 pub use fault::{Fault, FaultPlan, Method, Stop, When};

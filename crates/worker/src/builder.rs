@@ -13,6 +13,7 @@ use surefoot_kernel_core::{
 };
 use surefoot_language::{Access, ActionResult, Loaded, Module, RunsOn, StepCx};
 
+use crate::Misfire;
 use crate::engine::{Engine, Settings};
 use crate::{Kernel, Running, Worker, WorkerError};
 
@@ -73,16 +74,6 @@ impl fmt::Display for NotYet {
 }
 
 impl StdError for NotYet {}
-
-/// What a worker does about slots of a schedule that passed while nobody fired them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Misfire {
-    /// Fires the last one.
-    #[default]
-    Latest,
-    /// Fires each of them, the oldest first.
-    All,
-}
 
 /// Puts a worker together. Made by [`Kernel::worker`].
 #[must_use = "a worker builder does nothing until `build` or `start`"]

@@ -5,6 +5,7 @@
 //! said that what comes before it is durable.
 
 mod builder;
+pub mod coordinate;
 mod dry_run;
 mod engine;
 mod error;
@@ -12,7 +13,7 @@ mod kernel;
 mod system;
 mod worker;
 
-pub use builder::{Claim, Gate, Misfire, NotYet, WorkerBuilder};
+pub use builder::{Claim, Gate, NotYet, WorkerBuilder};
 pub use dry_run::{DryRunError, DryRunWorker};
 pub use engine::LoopHealth;
 pub use error::{AwaitError, CancelError, WorkerError};
@@ -20,5 +21,6 @@ pub use kernel::{
     AfterCommit, CancelOutcome, Kernel, KernelBuilder, Publication, Scoped, StepInterest,
     WorkerWaker,
 };
+pub use surefoot_sync_core::Misfire;
 pub use system::{SystemClock, SystemIds};
 pub use worker::{Health, Running, Tick, Ticked, Worker};

@@ -18,6 +18,9 @@ struct Row {
 const CORE: &str = "surefoot-kernel-core";
 const CODEC: &str = "surefoot-codec";
 const LANGUAGE: &str = "surefoot-language";
+const SYNC_CORE: &str = "surefoot-sync-core";
+const SYNC_NATS: &str = "surefoot-sync-nats";
+const RATELIMIT_VALKEY: &str = "surefoot-ratelimit-valkey";
 const STORE_SQLITE: &str = "surefoot-store-sqlite";
 const STORE_POSTGRES: &str = "surefoot-store-postgres";
 const WORKER: &str = "surefoot-worker";
@@ -32,15 +35,22 @@ const INVENTORY: &str = "surefoot-inventory";
 const ROWS: &[Row] = &[
     // Its own tests turn on its feature `proptest`.
     Row { name: CORE, uses: &[], tests: &[CORE] },
-    Row { name: LANGUAGE, uses: &[CORE], tests: &[] },
+    Row { name: SYNC_CORE, uses: &[CORE], tests: &[] },
+    Row { name: SYNC_NATS, uses: &[CORE, SYNC_CORE], tests: &[TESTKIT, WORKER] },
+    Row { name: RATELIMIT_VALKEY, uses: &[SYNC_CORE], tests: &[TESTKIT] },
+    Row { name: LANGUAGE, uses: &[CORE, SYNC_CORE], tests: &[] },
     // A decorator of any store: its tests put it around stores, below a worker and an operator.
     Row { name: CODEC, uses: &[CORE], tests: &[LANGUAGE, STORE_SQLITE, WORKER, OPERATOR, TESTKIT] },
     Row { name: STORE_SQLITE, uses: &[CORE], tests: &[TESTKIT] },
     Row { name: STORE_POSTGRES, uses: &[CORE], tests: &[TESTKIT] },
-    Row { name: WORKER, uses: &[CORE, LANGUAGE], tests: &[TESTKIT] },
+    Row { name: WORKER, uses: &[CORE, LANGUAGE, SYNC_CORE], tests: &[TESTKIT] },
     Row { name: OPERATOR, uses: &[CORE, LANGUAGE], tests: &[TESTKIT] },
     Row { name: TEST_SERVERS, uses: &[], tests: &[] },
-    Row { name: TESTKIT, uses: &[CORE, LANGUAGE, WORKER, TEST_SERVERS], tests: &[STORE_SQLITE] },
+    Row {
+        name: TESTKIT,
+        uses: &[CORE, LANGUAGE, SYNC_CORE, WORKER, TEST_SERVERS],
+        tests: &[STORE_SQLITE],
+    },
     Row {
         name: "surefoot-cli",
         uses: &[
@@ -58,7 +68,19 @@ const ROWS: &[Row] = &[
     },
     Row {
         name: FACADE,
-        uses: &[CORE, CODEC, LANGUAGE, STORE_SQLITE, STORE_POSTGRES, WORKER, OPERATOR, TESTKIT],
+        uses: &[
+            CORE,
+            CODEC,
+            LANGUAGE,
+            STORE_SQLITE,
+            STORE_POSTGRES,
+            SYNC_CORE,
+            SYNC_NATS,
+            RATELIMIT_VALKEY,
+            WORKER,
+            OPERATOR,
+            TESTKIT,
+        ],
         // Its examples turn on its feature `testkit`.
         tests: &[FACADE],
     },

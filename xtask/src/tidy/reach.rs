@@ -29,6 +29,8 @@ const ADAPTERS: &[&str] = &["async-nats", "libsqlite3-sys", "redis", "rusqlite",
 const RULES: &[(&str, &[&[&str]])] = &[
     ("surefoot-kernel-core", &[IO, CLOCKS_AND_CHANCE]),
     ("surefoot-language", &[IO]),
+    // Its zones come with `jiff`, which reads no clock here.
+    ("surefoot-sync-core", &[IO]),
     ("surefoot-worker", &[ADAPTERS]),
     ("surefoot-operator", &[ADAPTERS]),
 ];

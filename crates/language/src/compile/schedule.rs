@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use surefoot_kernel_core::plan::{SchedulePlan, TriggerPlan};
 use surefoot_kernel_core::schedule_event;
+use surefoot_sync_core::{BadSchedule, Schedule};
 
 use super::Compiler;
 use super::fields::Fields;
 use crate::check::shape::{Kinds, Shape};
 use crate::diagnostic::{Path, split_advice};
 use crate::manifest::{RESERVED_TRIGGER_KINDS, is_name};
-use crate::schedule::{BadSchedule, Schedule};
 use crate::yaml::Entry;
 
 /// Characters of a schedule's name: it is part of the event type.

@@ -26,7 +26,8 @@ use surefoot_language::Loaded;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::Kernel;
-use crate::builder::{Authorize, Misfire, Values};
+use crate::Misfire;
+use crate::builder::{Authorize, Values};
 pub(crate) use claimer::left_of_leases;
 use driver::{Left, LoadedPlan};
 use footprints::Footprints;

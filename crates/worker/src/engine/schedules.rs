@@ -11,7 +11,7 @@ use serde_json::json;
 use surefoot_kernel_core::{
     EmitError, Event, Micros, ScheduleRow, Timestamp, TxStore, WorkflowKey, schedule_event,
 };
-use surefoot_language::{Schedule, slot_key};
+use surefoot_sync_core::{Schedule, slot_key};
 
 use super::Engine;
 use super::shift::{Phase, Shift};

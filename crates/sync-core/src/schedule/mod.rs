@@ -4,6 +4,7 @@ mod cron;
 mod search;
 
 use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
 use surefoot_kernel_core::Timestamp;
 use surefoot_kernel_core::plan::SchedulePlan;
 
@@ -94,6 +95,17 @@ impl Schedule {
         let slots = std::iter::successors(self.next_after(after), next);
         slots.take_while(|slot| *slot <= until).take(limit).collect()
     }
+}
+
+/// What is done about slots that passed while nobody was there to fire them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Misfire {
+    /// Fires the last one.
+    #[default]
+    Latest,
+    /// Fires each of them, the oldest first.
+    All,
 }
 
 /// What makes a slot of a workflow's schedule one event, whoever finds it due.

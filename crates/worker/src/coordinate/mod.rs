@@ -1,0 +1,17 @@
+//! Drivers of the coordination primitives: what needs tasks and time, over the ports of `sync-core`.
+
+mod follow;
+mod handler;
+mod lifecycle;
+mod lock;
+mod process;
+mod retry;
+mod schedule;
+
+pub use follow::Follow;
+pub use handler::{JobCx, JobEnd, WorkStop};
+pub use lifecycle::{Lifecycle, StartError, Started};
+pub use lock::{LockCx, LockError, Tries, acquire, with_lock};
+pub use process::{Counts, ProcessOptions, Processing, process_jobs, process_queue};
+pub use retry::Retry;
+pub use schedule::{ScheduleCreated, ScheduleCx, Scheduler, Scheduling};

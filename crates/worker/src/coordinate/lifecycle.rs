@@ -198,7 +198,7 @@ mod tests {
         let log = Log::default();
         let life = log.part(Lifecycle::default(), "store", true);
         let start = async || Ok::<(), BoxError>(());
-        let life = life.part("stuck", start, || std::future::pending());
+        let life = life.part("stuck", start, std::future::pending);
         let life = life.every("hang", Duration::from_secs(1), || {
             std::future::pending::<Result<(), BoxError>>()
         });

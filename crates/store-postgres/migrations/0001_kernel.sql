@@ -231,7 +231,7 @@ CREATE INDEX run_version ON surefoot.run (version);
 
 CREATE FUNCTION surefoot.child_stays_in_its_place() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    -- By its key: `IS TRUE` keeps the indexes that begin with the app out of the way.
+    -- By its key, whatever the planner believes of an index that begins with the app.
     IF NOT EXISTS (SELECT FROM surefoot.run AS parent
         WHERE parent.id = NEW.parent_run AND (parent.app = NEW.app AND parent.scope = NEW.scope) IS TRUE)
     THEN

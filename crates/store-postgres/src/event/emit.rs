@@ -59,6 +59,14 @@ pub(crate) enum Answer {
     Again,
 }
 
+/// Why events were not recorded, as far as anybody knows.
+#[derive(Debug)]
+pub(crate) struct Failed {
+    /// Whether it was before the statement that records: then they certainly were not.
+    pub(crate) before: bool,
+    pub(crate) error: sqlx::Error,
+}
+
 impl<'a> Record<'a> {
     fn of(emit: &'a Emit, matches: Vec<Match>, now: Timestamp) -> Self {
         let mut record = Self { emit, now, matches, runs: Vec::new(), started: Vec::new() };
@@ -153,7 +161,8 @@ pub(crate) async fn emit(
     clock: &StoreClock,
 ) -> Result<Emission, EmitError> {
     for _ in 0..TRIES {
-        let answers = record(conn, &[emit], clock).await.map_err(store_error)?;
+        let recorded = record(conn, &[emit], clock).await;
+        let answers = recorded.map_err(|Failed { error, .. }| store_error(error))?;
         match answers.into_iter().next() {
             Some(Ok(Answer::Done(emission))) => return Ok(emission),
             Some(Ok(Answer::Deferred(mut emission))) => {
@@ -177,13 +186,14 @@ pub(crate) fn moving() -> StoreError {
 /// Records events, each for itself: one statement that is a transaction of its own, unless the caller has one.
 ///
 /// # Errors
-/// Of the driver: then, as far as it says so, none is recorded.
+/// Of the driver, for all of them.
 pub(crate) async fn record(
     conn: &mut PgConnection,
     emits: &[&Emit],
     clock: &StoreClock,
-) -> Result<Vec<Result<Answer, Fault>>, sqlx::Error> {
-    let (now, matches) = matching(conn, emits, clock).await?;
+) -> Result<Vec<Result<Answer, Fault>>, Failed> {
+    let before = |error| Failed { before: true, error };
+    let (now, matches) = matching(conn, emits, clock).await.map_err(before)?;
     let mut answers = Vec::with_capacity(emits.len());
     let mut records = Vec::with_capacity(emits.len());
     for (emit, matches) in emits.iter().zip(matches) {
@@ -197,9 +207,11 @@ pub(crate) async fn record(
     }
     let mut rows = Rows::default();
     for record in &records {
-        rows.push(record).map_err(|Fault(error)| sqlx::Error::Encode(Box::new(error)))?;
+        let pushed = rows.push(record);
+        pushed.map_err(|Fault(error)| before(sqlx::Error::Encode(Box::new(error))))?;
     }
-    let written = rows.bind(sqlx::query(sql::EVENT_EMIT)).fetch_all(&mut *conn).await?;
+    let written = rows.bind(sqlx::query(sql::EVENT_EMIT)).fetch_all(&mut *conn).await;
+    let written = written.map_err(|error| Failed { before: false, error })?;
     let open = answers.iter_mut().filter(|answer| answer.is_ok());
     for ((known, record), row) in open.zip(&mut records).zip(&written) {
         *known = answer(conn, record, row).await;

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use surefoot_kernel_core::{Emission, Emit, EmitError, StoreError};
 
 use super::dispatch::StartDeferred;
-use super::emit::{Answer, moving, record};
+use super::emit::{Answer, Failed, moving, record};
 use crate::clock::StoreClock;
 use crate::error::{Fault, Kind, Said, Shared, kind, left_nothing, store_error};
 use crate::options::PostgresOptions;
@@ -163,18 +163,21 @@ impl AtWork {
         let emits: Vec<&Emit> = asks.iter().map(|ask| &ask.emit).collect();
         match record(&mut conn, &emits, &self.clock).await {
             Ok(answers) => {
-                conn.give_back();
+                // One whose last answer was lost is of no use.
+                if answers.iter().all(Result::is_ok) {
+                    conn.give_back();
+                }
                 let mut again = Vec::new();
                 for (ask, answer) in asks.into_iter().zip(answers) {
                     again.extend(self.settle(ask, answer));
                 }
                 Done::Answered { again }
             }
-            Err(error) => {
-                if left_nothing(&error) {
+            Err(failure) => {
+                if left_nothing(&failure.error) {
                     conn.give_back();
                 }
-                failed(asks, error)
+                failed(asks, failure)
             }
         }
     }
@@ -223,8 +226,8 @@ impl AtWork {
 }
 
 /// What an error of the statement means to those that were in it.
-fn failed(mut asks: Vec<Ask>, error: sqlx::Error) -> Done {
-    if !left_nothing(&error) && !matches!(error, sqlx::Error::Encode(_)) {
+fn failed(mut asks: Vec<Ask>, Failed { before, error }: Failed) -> Done {
+    if !before && !left_nothing(&error) {
         return leave_unknown(asks, error);
     }
     match kind(&error) {
@@ -233,7 +236,8 @@ fn failed(mut asks: Vec<Ask>, error: sqlx::Error) -> Done {
             Some(ask) => Done::Waits(Box::new(ask)),
             None => Done::Answered { again: Vec::new() },
         },
-        Kind::Conflict if asks.iter().all(|ask| ask.tries < TRIES) => {
+        // The latter: a connection that was idle while the server was restarted; the next one is a new one.
+        Kind::Conflict | Kind::Unavailable if asks.iter().all(|ask| ask.tries < TRIES) => {
             for ask in &mut asks {
                 ask.tries += 1;
             }

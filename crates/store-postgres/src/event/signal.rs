@@ -8,7 +8,7 @@ use crate::error::Fault;
 use crate::plan::list::read_key;
 use crate::retention::place::being_deleted;
 use crate::run::lock::{Locks, SignalKey, lock_signal};
-use crate::run::read::lock_free_runs;
+use crate::run::read::{lock_free_rows, readable};
 use crate::run::wake::wake_all;
 use crate::sql;
 use crate::writer::{Cx, Lane, Op};
@@ -73,11 +73,11 @@ async fn record(
     let are_all = waiting.len() <= WAKE_LIMIT;
     waiting.truncate(WAKE_LIMIT);
     // Who has a run of these, and wants the signal as well, would wait for us: such a run is for recovery.
-    let free = lock_free_runs(conn, &waiting).await?;
+    let free = lock_free_rows(conn, &waiting).await?;
     if !are_all || free.len() < waiting.len() {
         more(conn, signal).await?;
     }
-    let mut woken: Vec<RunId> = wake_all(conn, free, now).await?;
+    let mut woken: Vec<RunId> = wake_all(conn, readable(&free), now).await?;
     woken.sort_unstable();
     Ok(SignalSent { new: recorded.rows_affected() == 1, woken })
 }

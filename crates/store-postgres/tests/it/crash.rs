@@ -9,11 +9,12 @@ use surefoot_kernel_core::{
     Commit, Emission, Emit, EmitError, End, EventFilter, EventStore, Fact, LoadRequest,
     OperatorStore, PlanStore, Run, RunFilter, RunId, RunState, RunStore, SaidBy, StoreError,
 };
-use surefoot_store_postgres::{PostgresOptions, PostgresStore};
+use surefoot_store_postgres::{PostgresOptions, PostgresStore, sqlx};
 use surefoot_testkit::servers::{Postgres, Server};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinSet, spawn_blocking};
 
+use crate::database::Database;
 use crate::published::{claim, emit, order, publish};
 use crate::support::LEASE;
 
@@ -35,7 +36,7 @@ async fn until_known(store: &PostgresStore, event: &Emit, up: &mut Up) -> Emissi
             Err(EmitError::Store(error)) if is_loss(&error) => {
                 up.wait_for(|up| *up).await.unwrap();
             }
-            Err(error) => panic!("{error:?}"),
+            Err(error) => unreachable!("{error:?}"),
         }
     }
 }
@@ -71,12 +72,13 @@ async fn strike(
     mut server: Server,
     mut progress: mpsc::UnboundedReceiver<()>,
     up: watch::Sender<bool>,
-) -> Server {
+) -> (Server, usize) {
     let between = EMITTERS * EVENTS / (KILLS + 1);
-    let mut acknowledged = 0;
+    let (mut acknowledged, mut kills) = (0, 0);
     while progress.recv().await.is_some() {
         acknowledged += 1;
-        if acknowledged % between == 0 && acknowledged / between <= KILLS {
+        if acknowledged % between == 0 && kills < KILLS {
+            kills += 1;
             up.send(false).unwrap();
             server = spawn_blocking(move || {
                 server.kill().unwrap();
@@ -88,7 +90,7 @@ async fn strike(
             up.send(true).unwrap();
         }
     }
-    server
+    (server, kills)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -117,7 +119,8 @@ async fn what_was_acknowledged_survives_kills_of_the_server_and_happens_once() {
         let (store, mut up) = (store.clone(), is_up.clone());
         async move {
             let mut ended = HashSet::new();
-            while up.wait_for(|up| *up).await.is_ok() {
+            // Until nobody tells any more.
+            while up.has_changed().is_ok() && up.wait_for(|up| *up).await.is_ok() {
                 for run in end_runs(&store).await {
                     assert!(ended.insert(run), "{run} was ended twice");
                 }
@@ -125,7 +128,8 @@ async fn what_was_acknowledged_survives_kills_of_the_server_and_happens_once() {
             ended
         }
     });
-    let server = strike(server, progress, up).await;
+    let (server, kills) = strike(server, progress, up).await;
+    assert_eq!(kills, KILLS);
     emitters.join_all().await;
     let mut ended = worker.await.unwrap();
 
@@ -146,4 +150,38 @@ async fn what_was_acknowledged_survives_kills_of_the_server_and_happens_once() {
         assert_eq!((stored.run.state(), facts), (RunState::Canceled, 2), "{run}");
     }
     spawn_blocking(move || server.stop().unwrap()).await.unwrap();
+}
+
+/// Covers field fault 123.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn starters_that_are_killed_in_a_migration_leave_it_to_the_next() {
+    let database = Database::empty().await;
+    let mut starters = JoinSet::new();
+    for _ in 0..20 {
+        let options = database.options();
+        starters.spawn(async move {
+            loop {
+                match PostgresStore::open_with(options.clone()).await {
+                    Ok(store) => return store,
+                    Err(error) => assert!(is_loss(&error), "{error:?}"),
+                }
+            }
+        });
+    }
+    let mut conn = database.raw().await;
+    let kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    let mut killed = 0;
+    while killed < 40 && !starters.is_empty() {
+        killed += sqlx::raw_sql(kill).fetch_all(&mut conn).await.unwrap().len();
+        if starters.try_join_next().is_some_and(|joined| joined.is_err()) {
+            panic!("a starter failed");
+        }
+        tokio::task::yield_now().await;
+    }
+    starters.join_all().await;
+    assert!(killed > 0, "nobody was killed");
+    let store = PostgresStore::open_with(database.options()).await.unwrap();
+    store.version_publish(publish("stock")).await.unwrap();
+    assert_eq!(store.event_emit(emit(order())).await.unwrap().runs.len(), 1);
 }

@@ -20,6 +20,8 @@ pub(crate) enum Server {
 }
 
 impl Server {
+    pub(crate) const BOTH: [Self; 2] = [Self::Newest, Self::Oldest];
+
     fn options(self) -> PgConnectOptions {
         let variable = match self {
             Self::Newest => "DATABASE_URL",

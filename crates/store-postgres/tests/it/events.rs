@@ -19,7 +19,7 @@ use crate::support::{app, load, scope};
 /// What must come, however busy the machine is.
 async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
     let timed = tokio::time::timeout(Duration::from_secs(60), future).await;
-    timed.unwrap_or_else(|_| panic!("{what} did not come"))
+    timed.unwrap_or_else(|_| unreachable!("{what} did not come"))
 }
 
 /// Covers behaviour 76.
@@ -45,9 +45,9 @@ async fn a_key_that_an_open_transaction_holds_holds_up_nobody_else() {
         assert_eq!(others, vec![true; 20]);
         assert!(!waiting.is_finished(), "it cannot know yet");
         if commits {
-            tx.commit().await.unwrap()
+            tx.commit().await.unwrap();
         } else {
-            tx.rollback().await
+            tx.rollback().await;
         }
         let second = soon("the second event", waiting).await.unwrap();
         assert_eq!(second.new, !commits);
@@ -186,7 +186,7 @@ async fn until_known(store: &PostgresStore, event: &Emit) -> Emission {
         match store.event_emit(event.clone()).await {
             Ok(emission) => return emission,
             Err(EmitError::Store(StoreError::UnknownOutcome(_) | StoreError::Unavailable(_))) => {}
-            Err(error) => panic!("{error:?}"),
+            Err(error) => unreachable!("{error:?}"),
         }
     }
 }

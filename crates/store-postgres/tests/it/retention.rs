@@ -277,9 +277,11 @@ async fn an_emission_that_fails_anywhere_leaves_nothing() {
     let world = busy().await;
     let (failures, emission) = fails_cleanly(&world, async |store| {
         let emitted = store.event_emit(emit(order())).await;
-        emitted.map_err(|error| match error {
-            surefoot_kernel_core::EmitError::Store(error) => error,
-            error => unreachable!("{error:?}"),
+        emitted.map_err(|error| {
+            let surefoot_kernel_core::EmitError::Store(error) = error else {
+                unreachable!("{error:?}")
+            };
+            error
         })
     })
     .await;

@@ -3,18 +3,23 @@
 use sqlx::{AssertSqlSafe, Executor, PgConnection, Row, SqlSafeStr};
 use surefoot_store_postgres::{sqlx, statements};
 
-use crate::support::World;
+use crate::database::{Database, Server};
 
 #[tokio::test]
 async fn every_statement_is_prepared_and_bears_its_name() {
-    let world = World::new().await;
-    let mut conn = world.database.raw().await;
-    let statements = statements();
-    assert!(statements.len() > 50, "{}", statements.len());
-    for (name, text) in statements {
-        assert!(text.starts_with(&format!("-- {name}\n")), "{name} does not begin with its name");
-        let prepared = conn.prepare(AssertSqlSafe(text.to_owned()).into_sql_str()).await;
-        prepared.unwrap_or_else(|error| panic!("{name}: {error}"));
+    for server in Server::BOTH {
+        let database = Database::on(server).await;
+        let mut conn = database.raw().await;
+        let statements = statements();
+        assert!(statements.len() > 50, "{}", statements.len());
+        for (name, text) in statements {
+            assert!(
+                text.starts_with(&format!("-- {name}\n")),
+                "{name} does not begin with its name"
+            );
+            let prepared = conn.prepare(AssertSqlSafe(text.to_owned()).into_sql_str()).await;
+            prepared.unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
     }
 }
 
@@ -43,161 +48,169 @@ async fn plan_of(conn: &mut PgConnection, name: &str) -> String {
 /// when the plan was made.
 #[tokio::test]
 async fn a_batch_of_commits_goes_by_the_key_of_the_run() {
-    let world = World::new().await;
-    let mut conn = world.database.raw().await;
-    for name in ["run/commit_steps", "run/commit_moves"] {
-        let plan = plan_of(&mut conn, name).await;
-        assert_eq!(plan.matches(" run_pkey").count(), 2, "{name}: {plan}");
-        assert!(plan.contains("Index Cond: (id = ANY ($1))"), "{name}: {plan}");
-        assert!(plan.contains("Index Cond: (id = x.id)"), "{name}: {plan}");
-        assert!(!plan.contains("Seq Scan"), "{name}: {plan}");
-        assert!(!plan.contains("Hash Join") && !plan.contains("Merge Join"), "{name}: {plan}");
-        assert!(plan.contains("hashed SubPlan"), "{name}: {plan}");
+    for server in Server::BOTH {
+        let database = Database::on(server).await;
+        let mut conn = database.raw().await;
+        for name in ["run/commit_steps", "run/commit_moves"] {
+            let plan = plan_of(&mut conn, name).await;
+            assert_eq!(plan.matches(" run_pkey").count(), 2, "{name}: {plan}");
+            assert!(plan.contains("Index Cond: (id = ANY ($1))"), "{name}: {plan}");
+            assert!(plan.contains("Index Cond: (id = x.id)"), "{name}: {plan}");
+            assert!(!plan.contains("Seq Scan"), "{name}: {plan}");
+            assert!(!plan.contains("Hash Join") && !plan.contains("Merge Join"), "{name}: {plan}");
+            assert!(plan.contains("hashed SubPlan"), "{name}: {plan}");
+        }
     }
 }
 
 #[tokio::test]
 async fn what_runs_all_the_time_uses_its_index() {
-    let world = World::new().await;
-    let mut conn = world.database.raw().await;
-    for (name, index) in [
-        ("run/step", "run_pkey"),
-        ("run/move", "run_pkey"),
-        ("run/renew", "run_pkey"),
-        ("run/held", "run_pkey"),
-        ("run/canceled", "run_pkey"),
-        ("run/lock", "run_pkey"),
-        ("run/lock_if_free", "run_pkey"),
-        ("run/heads", "run_pkey"),
-        ("run/by_id", "run_pkey"),
-        ("run/fence", "run_pkey"),
-        ("run/claimable", "run_claim"),
-        ("run/claimable", "run_owner"),
-        ("run/overdue", "run_wake"),
-        ("run/gone", "run_gone"),
-        ("run/signaled", "run_wait"),
-        ("run/signaled", "signal_more"),
-        ("run/waiting_on", "run_wait"),
-        ("run/footprints", "run_live"),
-        ("run/journal", "journal_pkey"),
-        ("run/payload", "run_payload_pkey"),
-        ("signal/by_key", "signal_key"),
-        ("signal/settle", "signal_more"),
-        ("budget/lock", "root_budget_pkey"),
-        ("budget/open", "version_pkey"),
-        ("child/group", "child_group_pkey"),
-        ("child/held", "run_held"),
-        ("child/read", "run_child"),
-        ("child/cancel_batch", "run_child"),
-        ("child/cancel_next", "child_group_cancel"),
-        ("child/over", "child_group_over"),
-        ("child/room", "child_group_room"),
-        ("event/due", "event_due"),
-        ("event/take_due", "event_due"),
-        ("event/match", "activation_match"),
-        ("event/match", "version_pkey"),
-        ("event/original", "event_pkey"),
-        ("event/original", "event_dedupe"),
-        ("event/deliveries", "delivery_pkey"),
-        ("event/deliveries", "version_pkey"),
-        ("event/to_dispatch", "event_payload_pkey"),
-        ("event/dispatched", "event_pkey"),
-        ("event/emit", "version_pkey"),
-        ("signal/more", "signal_key"),
-        ("workflow/schedules", "activation_schedule"),
-        ("operator/runs", "run_newest"),
-        ("operator/runs_in_state", "run_state"),
-        ("operator/children", "run_parent"),
-        ("operator/events", "event_newest"),
-        ("operator/events_in_status", "event_status"),
-        ("operator/effects", "run_effect"),
-        ("operator/unsettled", "run_effect"),
-        ("operator/signals", "signal_unspent"),
-        ("operator/sessions", "worker_session_live"),
-        ("operator/count_runs", "run_state"),
-        ("operator/due", "run_claim"),
-        ("operator/audit", "audit_app"),
-        ("operator/apps", "event_place"),
-        ("retention/events_old", "event_full"),
-        ("retention/events_unmatched", "event_full"),
-        ("retention/events_held", "run_pkey"),
-        ("retention/events_held", "run_tree"),
-        ("retention/keep_runs", "run_pkey"),
-        ("retention/lock_events", "event_pkey"),
-        ("retention/mark_emptied", "event_pkey"),
-        ("retention/tree_held", "run_tree"),
-        ("retention/tree_children", "run_tree"),
-        ("retention/tree_root", "run_pkey"),
-        ("retention/prunable_roots", "run_state"),
-        ("retention/prunable_roots", "run_tree"),
-        ("retention/bare_audit", "audit_run"),
-        ("retention/place_audit", "audit_detailed"),
-        ("retention/prune_audit", "audit_old"),
-        ("retention/prune_signals", "signal_spent"),
-        ("retention/place_unexplained", "run_effect"),
-        ("retention/place_roots", "run_version"),
-        ("retention/place_roots", "run_tree"),
-        ("retention/place_left", "run_version"),
-        ("retention/place_shared", "run_version"),
-        ("retention/place_uncanceled", "run_live"),
-        ("retention/place_ending", "run_live"),
-        ("retention/place_signals", "signal_key"),
-        ("retention/place_events", "event_place"),
-        ("retention/place_doomed", "doomed_app"),
-    ] {
-        let plan = plan_of(&mut conn, name).await;
-        assert!(plan.contains(index), "{name}: no {index} in\n{plan}");
-        assert!(!plan.contains("Seq Scan on run"), "{name}:\n{plan}");
+    for server in Server::BOTH {
+        let database = Database::on(server).await;
+        let mut conn = database.raw().await;
+        for (name, index) in [
+            ("run/step", "run_pkey"),
+            ("run/move", "run_pkey"),
+            ("run/renew", "run_pkey"),
+            ("run/held", "run_pkey"),
+            ("run/canceled", "run_pkey"),
+            ("run/lock", "run_pkey"),
+            ("run/lock_if_free", "run_pkey"),
+            ("run/heads", "run_pkey"),
+            ("run/by_id", "run_pkey"),
+            ("run/fence", "run_pkey"),
+            ("run/claimable", "run_claim"),
+            ("run/claimable", "run_owner"),
+            ("run/overdue", "run_wake"),
+            ("run/gone", "run_gone"),
+            ("run/signaled", "run_wait"),
+            ("run/signaled", "signal_more"),
+            ("run/waiting_on", "run_wait"),
+            ("run/footprints", "run_live"),
+            ("run/journal", "journal_pkey"),
+            ("run/payload", "run_payload_pkey"),
+            ("signal/by_key", "signal_key"),
+            ("signal/settle", "signal_more"),
+            ("budget/lock", "root_budget_pkey"),
+            ("budget/open", "version_pkey"),
+            ("child/group", "child_group_pkey"),
+            ("child/held", "run_held"),
+            ("child/read", "run_child"),
+            ("child/cancel_batch", "run_child"),
+            ("child/cancel_next", "child_group_cancel"),
+            ("child/over", "child_group_over"),
+            ("child/room", "child_group_room"),
+            ("event/due", "event_due"),
+            ("event/take_due", "event_due"),
+            ("event/match", "activation_match"),
+            ("event/match", "version_pkey"),
+            ("event/original", "event_pkey"),
+            ("event/original", "event_dedupe"),
+            ("event/deliveries", "delivery_pkey"),
+            ("event/deliveries", "version_pkey"),
+            ("event/to_dispatch", "event_payload_pkey"),
+            ("event/dispatched", "event_pkey"),
+            ("event/emit", "version_pkey"),
+            ("signal/more", "signal_key"),
+            ("workflow/schedules", "activation_schedule"),
+            ("operator/runs", "run_newest"),
+            ("operator/runs_in_state", "run_state"),
+            ("operator/children", "run_parent"),
+            ("operator/events", "event_newest"),
+            ("operator/events_in_status", "event_status"),
+            ("operator/effects", "run_effect"),
+            ("operator/unsettled", "run_effect"),
+            ("operator/signals", "signal_unspent"),
+            ("operator/sessions", "worker_session_live"),
+            ("operator/count_runs", "run_state"),
+            ("operator/due", "run_claim"),
+            ("operator/audit", "audit_app"),
+            ("operator/apps", "event_place"),
+            ("retention/events_old", "event_full"),
+            ("retention/events_unmatched", "event_full"),
+            ("retention/events_held", "run_pkey"),
+            ("retention/events_held", "run_tree"),
+            ("retention/keep_runs", "run_pkey"),
+            ("retention/lock_events", "event_pkey"),
+            ("retention/mark_emptied", "event_pkey"),
+            ("retention/tree_held", "run_tree"),
+            ("retention/tree_children", "run_tree"),
+            ("retention/tree_root", "run_pkey"),
+            ("retention/prunable_roots", "run_state"),
+            ("retention/prunable_roots", "run_tree"),
+            ("retention/bare_audit", "audit_run"),
+            ("retention/place_audit", "audit_detailed"),
+            ("retention/prune_audit", "audit_old"),
+            ("retention/prune_signals", "signal_spent"),
+            ("retention/place_unexplained", "run_effect"),
+            ("retention/place_roots", "run_version"),
+            ("retention/place_roots", "run_tree"),
+            ("retention/place_left", "run_version"),
+            ("retention/place_shared", "run_version"),
+            ("retention/place_uncanceled", "run_live"),
+            ("retention/place_ending", "run_live"),
+            ("retention/place_signals", "signal_key"),
+            ("retention/place_events", "event_place"),
+            ("retention/place_doomed", "doomed_app"),
+        ] {
+            let plan = plan_of(&mut conn, name).await;
+            assert!(plan.contains(index), "{name}: no {index} in\n{plan}");
+            assert!(!plan.contains("Seq Scan on run"), "{name}:\n{plan}");
+        }
     }
 }
 
 #[tokio::test]
 async fn lists_in_order_are_not_sorted() {
-    let world = World::new().await;
-    let mut conn = world.database.raw().await;
-    for name in [
-        "run/claimable",
-        "run/overdue",
-        "run/gone",
-        "run/journal",
-        "child/held",
-        "child/read",
-        "event/due",
-        "event/take_due",
-        "operator/runs",
-        "operator/runs_in_state",
-        "operator/children",
-        "operator/events",
-        "operator/events_in_status",
-        "operator/signals",
-        "operator/audit",
-        "retention/events_old",
-        "retention/events_unmatched",
-        "retention/prunable_roots",
-        "retention/prune_signals",
-        "retention/prune_audit",
-        "retention/place_events",
-    ] {
-        let plan = plan_of(&mut conn, name).await;
-        assert!(!plan.contains("Sort"), "{name}:\n{plan}");
+    for server in Server::BOTH {
+        let database = Database::on(server).await;
+        let mut conn = database.raw().await;
+        for name in [
+            "run/claimable",
+            "run/overdue",
+            "run/gone",
+            "run/journal",
+            "child/held",
+            "child/read",
+            "event/due",
+            "event/take_due",
+            "operator/runs",
+            "operator/runs_in_state",
+            "operator/children",
+            "operator/events",
+            "operator/events_in_status",
+            "operator/signals",
+            "operator/audit",
+            "retention/events_old",
+            "retention/events_unmatched",
+            "retention/prunable_roots",
+            "retention/prune_signals",
+            "retention/prune_audit",
+            "retention/place_events",
+        ] {
+            let plan = plan_of(&mut conn, name).await;
+            assert!(!plan.contains("Sort"), "{name}:\n{plan}");
+        }
     }
 }
 
 /// An index that is read without a condition is read whole: so is a table that a hashed sub-select is made of.
 #[tokio::test]
 async fn nothing_of_retention_reads_all_runs() {
-    let world = World::new().await;
-    let mut conn = world.database.raw().await;
-    for (name, _) in statements() {
-        if !name.starts_with("retention/") && !name.starts_with("event/") {
-            continue;
-        }
-        let plan = plan_of(&mut conn, name).await;
-        for (line, next) in plan.lines().zip(plan.lines().skip(1)) {
-            let is_scan = ["on run", "on version", "run_", "version_", "on event", "event_"];
-            let is_scan = line.contains("Index") && is_scan.iter().any(|it| line.contains(it));
-            let is_conditional = line.contains("Cond") || next.contains("Index Cond");
-            assert!(!is_scan || is_conditional, "{name}: {line}\n{plan}");
+    for server in Server::BOTH {
+        let database = Database::on(server).await;
+        let mut conn = database.raw().await;
+        for (name, _) in statements() {
+            if !name.starts_with("retention/") && !name.starts_with("event/") {
+                continue;
+            }
+            let plan = plan_of(&mut conn, name).await;
+            for (line, next) in plan.lines().zip(plan.lines().skip(1)) {
+                let is_scan = ["on run", "on version", "run_", "version_", "on event", "event_"];
+                let is_scan = line.contains("Index") && is_scan.iter().any(|it| line.contains(it));
+                let is_conditional = line.contains("Cond") || next.contains("Index Cond");
+                assert!(!is_scan || is_conditional, "{name}: {line}\n{plan}");
+            }
         }
     }
 }

@@ -4,4 +4,5 @@
 mod nats;
 mod postgres;
 mod probe;
+mod tied;
 mod valkey;

@@ -23,7 +23,7 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 const TRUSTED_FOR: Duration = Duration::from_secs(1);
 
 /// How long a batch waits for counters of budgets: whoever has them locked is about to commit.
-const BATCH_LOCK_WAIT: Duration = Duration::from_millis(500);
+const BATCH_LOCK_WAIT: Duration = Duration::from_secs(2);
 
 /// A server that acknowledges commits which are not on its disk yet is told not to; a stricter one stays as it is.
 const BE_DURABLE: &str = "SELECT set_config('synchronous_commit', 'on', false)

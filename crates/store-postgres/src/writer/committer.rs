@@ -21,8 +21,11 @@ use crate::run::commit::{CommitAlone, Verdict, commit_group};
 use crate::run::fast::{Said, Way, commit_plain};
 use crate::run::lock::Locks;
 
-/// So often an entry is tried together with others, before it is left to wait for its lock alone.
-const BOUNCES_MAX: u32 = 3;
+/// For so long an entry is tried together with others, before it is left to wait for its lock alone: most locks are
+/// those of another batch.
+const BOUNCE_FOR: Duration = Duration::from_millis(50);
+/// How long it is left alone between two tries.
+const BOUNCE_PAUSE: Duration = Duration::from_millis(2);
 /// A connection that was idle for so long is asked whether it still lives, lest its loss makes a commit unknown.
 const TRUSTED_FOR: Duration = Duration::from_secs(1);
 /// Pauses between two tries to connect.
@@ -74,8 +77,9 @@ impl Committer {
     pub(crate) async fn run(mut self) {
         while let Some(batch) = self.queue.next_batch().await {
             let runs: Vec<RunId> = batch.iter().map(Ask::run_id).collect();
-            let again = self.batch(batch).await;
-            self.queue.landed(&runs, again);
+            let busy = self.batch(batch).await;
+            self.queue.landed(&runs);
+            self.bounce(busy);
         }
         if let Some((conn, _)) = self.conn {
             // The server ends the session in any case.
@@ -83,7 +87,7 @@ impl Committer {
         }
     }
 
-    /// Answers what is to be tried again.
+    /// Answers what somebody else has locked.
     async fn batch(&mut self, batch: Vec<Ask>) -> Vec<Ask> {
         self.stats.batches.fetch_add(1, Ordering::Relaxed);
         self.stats.entries.fetch_add(batch.len() as u64, Ordering::Relaxed);
@@ -110,22 +114,28 @@ impl Committer {
         if !done.is_broken {
             self.conn = Some((conn, Instant::now()));
         }
-        self.bounce(done.busy)
+        done.busy
     }
 
-    /// Those that may be tried together with others once more; the rest goes where it may wait.
-    fn bounce(&self, busy: Vec<Ask>) -> Vec<Ask> {
+    /// Those that may be tried together with others once more are, after a pause; the rest goes where it may wait.
+    fn bounce(&self, busy: Vec<Ask>) {
         self.stats.bounced.fetch_add(busy.len() as u64, Ordering::Relaxed);
         let mut again = Vec::new();
         for mut ask in busy {
-            ask.bounced += 1;
-            if ask.bounced < BOUNCES_MAX {
+            if ask.bounce() < BOUNCE_FOR {
                 again.push(ask);
             } else {
                 commit_alone(&self.side, &self.clock, ask);
             }
         }
-        again
+        if again.is_empty() {
+            return;
+        }
+        let queue = self.queue.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(BOUNCE_PAUSE).await;
+            queue.put_back(again);
+        });
     }
 
     async fn connection(&mut self) -> Result<PgConnection, StoreError> {

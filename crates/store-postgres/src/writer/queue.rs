@@ -2,6 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, oneshot};
 
@@ -18,8 +19,8 @@ const BYTES_MAX: usize = 8 * 1024 * 1024;
 pub(crate) struct Ask {
     pub(crate) commit: Commit,
     pub(crate) way: Way,
-    /// In so many batches somebody else had a lock that it needs.
-    pub(crate) bounced: u32,
+    /// Since when somebody else has had a lock that it needs.
+    bounced: Option<Instant>,
     reply: oneshot::Sender<Result<Committed, StoreError>>,
 }
 
@@ -28,11 +29,16 @@ impl Ask {
         commit: Commit,
         reply: oneshot::Sender<Result<Committed, StoreError>>,
     ) -> Self {
-        Self { way: Way::of(&commit), commit, bounced: 0, reply }
+        Self { way: Way::of(&commit), commit, bounced: None, reply }
     }
 
     pub(crate) fn run_id(&self) -> RunId {
         self.commit.before.run
+    }
+
+    /// Somebody has a lock that it needs. Answers for how long that has been so.
+    pub(crate) fn bounce(&mut self) -> Duration {
+        self.bounced.get_or_insert_with(Instant::now).elapsed()
     }
 
     fn bytes(&self) -> usize {
@@ -114,18 +120,24 @@ impl Queue {
         }
     }
 
-    /// The batch that had these runs is written; those that somebody else had locked are to be tried again.
-    pub(crate) fn landed(&self, runs: &[RunId], again: Vec<Ask>) {
+    /// The batch that had these runs is written.
+    pub(crate) fn landed(&self, runs: &[RunId]) {
         let mut state = self.state();
         for run in runs {
             state.flying.remove(run);
         }
-        for ask in again.into_iter().rev() {
-            state.waiting.push_front(ask);
-        }
         if state.has_more() {
             self.arrived.notify_one();
         }
+    }
+
+    /// Those that somebody else had locked, before those that came later.
+    pub(crate) fn put_back(&self, again: Vec<Ask>) {
+        let mut state = self.state();
+        for ask in again.into_iter().rev() {
+            state.waiting.push_front(ask);
+        }
+        self.arrived.notify_one();
     }
 }
 

@@ -331,7 +331,16 @@ pub async fn audit_rows_of_pruned_runs_stay_with_ids_only<F: StoreFactory>(world
     let what = Prunable::Runs { states: vec![RunState::Canceled] };
     let before = world.store.store_now().await.unwrap();
     let prune = Prune { app: app(), scope: None, what, before, limit: 100, audit: None };
-    assert_eq!(world.store.prune(prune).await.unwrap().deleted, 3);
+    // One call may stop early where it has lasted long.
+    let mut deleted = 0;
+    loop {
+        let pruned = world.store.prune(prune.clone()).await.unwrap();
+        deleted += pruned.deleted;
+        if !pruned.more {
+            break;
+        }
+    }
+    assert_eq!(deleted, 3);
     let bared = async || {
         let rows = world.store.audit_list(&app(), None, 100).await.unwrap();
         let of_runs = rows.into_iter().filter(|row| row.verb == "cancel");

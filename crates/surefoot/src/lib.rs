@@ -82,12 +82,12 @@ pub use surefoot_language::{
     StepCx, StepData, StepPort, Stop, Transactional, TransactionalCx, Trigger, TriggerDecl,
     compile,
 };
+#[cfg(feature = "valkey")]
+pub use surefoot_ratelimit_valkey as valkey;
 #[cfg(feature = "postgres")]
 pub use surefoot_store_postgres as postgres;
 #[cfg(feature = "postgres")]
 pub use surefoot_store_postgres::{PostgresStore, PostgresTx};
-#[cfg(feature = "valkey")]
-pub use surefoot_ratelimit_valkey as valkey;
 #[cfg(feature = "sqlite")]
 pub use surefoot_store_sqlite as sqlite;
 #[cfg(feature = "sqlite")]

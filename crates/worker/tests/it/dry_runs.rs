@@ -478,7 +478,7 @@ async fn leases_of_dry_runs_are_kept_while_hooks_take_their_time() {
         Ok(Access::Allowed)
     });
     let world = World::new(actions);
-    let steps = vec!["{ mail: { n: 1 } }"; 8].join(", ");
+    let steps = ["{ mail: { n: 1 } }"; 8].join(", ");
     let run = asked(&world, &format!("steps: [ {steps} ]"), 1).await[0];
     let running = world.kernel.dry_run_worker(world.module.clone()).start().await.unwrap();
     let rival = world.other().dry_run_worker(world.module.clone());

@@ -13,7 +13,6 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    #[expect(clippy::unused_async, reason = "other stores are made on a server")]
     pub(crate) async fn new() -> Self {
         Self { folder: TempDir::new().unwrap() }
     }

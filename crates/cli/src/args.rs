@@ -7,6 +7,8 @@ use surefoot_kernel_core::{App, Scope};
 
 use crate::command::Command;
 
+/// The environment variable that names the store.
+pub(crate) const STORE_VARIABLE: &str = "SUREFOOT_STORE";
 /// The environment variable that names the scope.
 pub(crate) const SCOPE_VARIABLE: &str = "SUREFOOT_SCOPE";
 /// The store where none is named.
@@ -35,7 +37,7 @@ pub(crate) struct Global {
         long,
         global = true,
         help_heading = OF_ALL,
-        env = "SUREFOOT_STORE",
+        env = STORE_VARIABLE,
         default_value = DEFAULT_STORE,
         value_name = "URL"
     )]

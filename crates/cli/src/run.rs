@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use surefoot_language::{Bindings, Manifest, Module, Previews, RunsOn};
+use surefoot_store_postgres::{PostgresStore, PostgresTx};
 use surefoot_store_sqlite::{SqliteStore, SqliteTx};
 use tracing_subscriber::EnvFilter;
 
@@ -40,7 +41,7 @@ impl Cli {
         self
     }
 
-    /// With the application's module, made for the store that a command opens: `dry-run` previews by itself, and
+    /// With the application's module, made for the embedded store that a command opens: `dry-run` previews by itself, and
     /// `serve-dry-runs` does so for others. Neither has a way to an effect.
     pub fn module<B, E>(
         mut self,
@@ -50,9 +51,26 @@ impl Cli {
         B: RunsOn<SqliteTx>,
         E: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        self.built_in.previews = Some(MakePreviews::new(move |store| {
+        self.built_in.embedded = Some(MakePreviews::new(move |store| {
             let module = make(store).map_err(Into::into)?;
             Ok(Previews::of::<SqliteTx, B>(&module))
+        }));
+        self
+    }
+
+    /// The same for the shared store, where commands are given `--store postgres://…`. An application that runs on both
+    /// registers its module for both.
+    pub fn module_on_postgres<B, E>(
+        mut self,
+        make: impl Fn(&PostgresStore) -> Result<Module<B>, E> + Send + Sync + 'static,
+    ) -> Self
+    where
+        B: RunsOn<PostgresTx>,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        self.built_in.shared = Some(MakePreviews::new(move |store| {
+            let module = make(store).map_err(Into::into)?;
+            Ok(Previews::of::<PostgresTx, B>(&module))
         }));
         self
     }

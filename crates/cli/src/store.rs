@@ -23,7 +23,7 @@ pub(crate) async fn open(url: &str, need: Need) -> Result<Arc<dyn Store>, CliErr
     if is_embedded(url) {
         Ok(Arc::new(embedded(url, need).await?))
     } else {
-        shared(url, need).await
+        Ok(Arc::new(shared(url, need).await?))
     }
 }
 
@@ -51,17 +51,17 @@ pub(crate) async fn embedded(url: &str, need: Need) -> Result<SqliteStore, CliEr
     opened.map_err(|source| CliError::Store { url: url.to_owned(), source })
 }
 
-async fn shared(url: &str, need: Need) -> Result<Arc<dyn Store>, CliError> {
+/// Opens the shared store that a URL names.
+pub(crate) async fn shared(url: &str, need: Need) -> Result<PostgresStore, CliError> {
     let failed = |source| CliError::Store { url: without_password(url), source };
     let options = PostgresOptions::new(url).map_err(failed)?;
     let options = options.create_if_missing(need == Need::Created);
-    let store = PostgresStore::open_with(options).await.map_err(failed)?;
-    Ok(Arc::new(store))
+    PostgresStore::open_with(options).await.map_err(failed)
 }
 
 /// The same URL as it may be shown: a password between the user's name and the host is left out, and so is what is
 /// behind the database's name.
-fn without_password(url: &str) -> String {
+pub(crate) fn without_password(url: &str) -> String {
     let url = url.split_once('?').map_or(url, |(url, _)| url);
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let Some((who, place)) = rest.rsplit_once('@') else { return url.to_owned() };

@@ -1,7 +1,9 @@
 //! The application's own tables: creating and filling them.
 
 use surefoot::prelude::*;
-use surefoot::sqlite::sqlx;
+
+pub use crate::catalog::NewItem;
+use crate::store::{AppStore, SCHEMA, sqlx};
 
 /// Why the tables could not be prepared.
 #[derive(Debug, thiserror::Error)]
@@ -15,26 +17,13 @@ pub enum DatabaseError {
     Database(#[from] sqlx::Error),
 }
 
-/// An item to begin with.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewItem {
-    /// The item's id.
-    pub id: String,
-    /// Of one piece.
-    pub price_cents: i64,
-    /// No longer sold.
-    pub discontinued: bool,
-    /// Warehouse, pieces that are there, pieces that should be there.
-    pub stock: Vec<(&'static str, i64, i64)>,
-}
-
 /// Creates the tables if they are not there.
 ///
 /// # Errors
 /// The database's word.
-pub async fn create_tables(store: &SqliteStore) -> Result<(), DatabaseError> {
+pub async fn create_tables(store: &AppStore) -> Result<(), DatabaseError> {
     let mut tx = store.begin().await?;
-    sqlx::raw_sql(include_str!("../schema.sql")).execute(&mut *tx).await?;
+    sqlx::raw_sql(SCHEMA).execute(&mut *tx).await?;
     tx.commit().await?;
     Ok(())
 }
@@ -43,14 +32,14 @@ pub async fn create_tables(store: &SqliteStore) -> Result<(), DatabaseError> {
 ///
 /// # Errors
 /// The database's word.
-pub async fn add_items(store: &SqliteStore, items: &[NewItem]) -> Result<(), DatabaseError> {
+pub async fn add_items(store: &AppStore, items: &[NewItem]) -> Result<(), DatabaseError> {
     let mut tx = store.begin().await?;
     for item in items {
-        let sql = "INSERT INTO item (id, price_cents, discontinued) VALUES (?, ?, ?) ON CONFLICT DO NOTHING";
+        let sql = "INSERT INTO item (id, price_cents, discontinued) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
         let insert = sqlx::query(sql).bind(&item.id).bind(item.price_cents).bind(item.discontinued);
         insert.execute(&mut *tx).await?;
         for (warehouse, on_hand, minimum) in &item.stock {
-            let sql = "INSERT INTO stock (item, warehouse, on_hand, minimum) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING";
+            let sql = "INSERT INTO stock (item, warehouse, on_hand, minimum) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING";
             let insert = sqlx::query(sql).bind(&item.id).bind(warehouse);
             insert.bind(on_hand).bind(minimum).execute(&mut *tx).await?;
         }

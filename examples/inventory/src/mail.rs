@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use surefoot::prelude::*;
-use surefoot::sqlite::sqlx;
+
+use crate::store::{AppStore, AppTx, sqlx};
 
 /// What `sendEmail` is given.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -44,16 +45,16 @@ pub enum MailError {
 #[derive(Clone)]
 pub struct SendEmail {
     /// The database with the outbox.
-    pub store: SqliteStore,
+    pub store: AppStore,
 }
 
-impl Idempotent<On<SqliteTx>> for SendEmail {
+impl Idempotent<On<AppTx>> for SendEmail {
     const NAME: &'static str = "sendEmail";
     const ABOUT: &'static str = "Sends a mail, once.";
     type Input = Mail;
     type Output = Sent;
 
-    async fn run(&self, cx: &IdempotentCx<On<SqliteTx>>, mail: Mail) -> ActionResult<Sent> {
+    async fn run(&self, cx: &IdempotentCx<On<AppTx>>, mail: Mail) -> ActionResult<Sent> {
         let mut tx = self.store.begin().await?;
         cx.heartbeat_in(&mut tx).await?;
         let sent = put(&mut tx, cx.effect_key(), cx.run_id(), &mail).await?;
@@ -75,16 +76,16 @@ impl Idempotent<On<SqliteTx>> for SendEmail {
 /// # Errors
 /// [`MailError::Conflict`] if a row with other values stands in the way.
 pub async fn put(
-    tx: &mut SqliteTx,
+    tx: &mut AppTx,
     key: &EffectKey,
     run: RunId,
     mail: &Mail,
 ) -> Result<Sent, MailError> {
-    let sql = "INSERT INTO outbox (effect_key, run, recipient, subject) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING";
+    let sql = "INSERT INTO outbox (effect_key, run, recipient, subject) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING";
     let insert = sqlx::query(sql).bind(key.as_str()).bind(run.to_string());
     insert.bind(&mail.to).bind(&mail.subject).execute(&mut *tx).await?;
 
-    let sql = "SELECT id, recipient, subject FROM outbox WHERE effect_key = ?";
+    let sql = "SELECT id, recipient, subject FROM outbox WHERE effect_key = $1";
     let found: Option<(i64, String, String)> =
         sqlx::query_as(sql).bind(key.as_str()).fetch_optional(&mut *tx).await?;
     match found {

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use surefoot::prelude::*;
-use surefoot::sqlite::sqlx;
+
+use crate::store::{AppStore, AppTx, sqlx};
 
 /// What `loadItem` is given.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -45,10 +46,10 @@ pub struct Shelf {
 #[derive(Debug, Clone)]
 pub struct LoadItem {
     /// For previews, which have no transaction of the kernel.
-    pub store: SqliteStore,
+    pub store: AppStore,
 }
 
-impl Transactional<SqliteTx> for LoadItem {
+impl Transactional<AppTx> for LoadItem {
     const NAME: &'static str = "loadItem";
     const ABOUT: &'static str = "Reads an item and its stock in every warehouse.";
     type Input = ItemRef;
@@ -56,7 +57,7 @@ impl Transactional<SqliteTx> for LoadItem {
 
     async fn run(
         &self,
-        cx: &mut TransactionalCx<'_, SqliteTx>,
+        cx: &mut TransactionalCx<'_, AppTx>,
         wanted: ItemRef,
     ) -> ActionResult<Item> {
         read_item(cx.tx(), &wanted.item).await
@@ -71,14 +72,13 @@ impl Transactional<SqliteTx> for LoadItem {
     }
 }
 
-async fn read_item(tx: &mut SqliteTx, id: &str) -> ActionResult<Item> {
-    let sql = "SELECT price_cents, discontinued FROM item WHERE id = ?";
+async fn read_item(tx: &mut AppTx, id: &str) -> ActionResult<Item> {
+    let sql = "SELECT price_cents, discontinued FROM item WHERE id = $1";
     let found: Option<(i64, bool)> = sqlx::query_as(sql).bind(id).fetch_optional(&mut *tx).await?;
     let Some((price_cents, discontinued)) = found else {
         return Err(Stop::fail("NO_SUCH_ITEM", format!("there is no item `{id}`")));
     };
-    let sql =
-        "SELECT warehouse, on_hand, minimum, reserved FROM stock WHERE item = ? ORDER BY warehouse";
+    let sql = "SELECT warehouse, on_hand, minimum, reserved FROM stock WHERE item = $1 ORDER BY warehouse";
     let rows: Vec<(String, i64, i64, i64)> = sqlx::query_as(sql).bind(id).fetch_all(tx).await?;
     let shelf =
         |(warehouse, on_hand, minimum, reserved)| Shelf { warehouse, on_hand, minimum, reserved };
@@ -156,12 +156,12 @@ pub struct Reservation {
 
 /// Promises pieces of a paid order to a warehouse.
 ///
-/// `reserved + ?` is not safe to repeat, and need not be: the kernel commits this statement together with the fact
+/// `reserved + $1` is not safe to repeat, and need not be: the kernel commits this statement together with the fact
 /// that the step is done, so it counts once, whatever crashes.
 #[derive(Debug, Clone, Copy)]
 pub struct ReserveStock;
 
-impl Transactional<SqliteTx> for ReserveStock {
+impl Transactional<AppTx> for ReserveStock {
     const NAME: &'static str = "reserveStock";
     const ABOUT: &'static str = "Promises pieces of a paid order to a warehouse.";
     type Input = Reservation;
@@ -169,11 +169,11 @@ impl Transactional<SqliteTx> for ReserveStock {
 
     async fn run(
         &self,
-        cx: &mut TransactionalCx<'_, SqliteTx>,
+        cx: &mut TransactionalCx<'_, AppTx>,
         wanted: Reservation,
     ) -> ActionResult<i64> {
         let Reservation { item, warehouse, pieces } = wanted;
-        let sql = "UPDATE stock SET reserved = reserved + ? WHERE item = ? AND warehouse = ? RETURNING reserved";
+        let sql = "UPDATE stock SET reserved = reserved + $1 WHERE item = $2 AND warehouse = $3 RETURNING reserved";
         let query = sqlx::query_scalar(sql).bind(pieces).bind(&item).bind(&warehouse);
         let reserved: Option<i64> = query.fetch_optional(cx.tx()).await?;
         let none = || Stop::fail("NO_SUCH_STOCK", format!("`{warehouse}` does not hold `{item}`"));

@@ -29,6 +29,7 @@ const TEST_SERVERS: &str = "surefoot-test-servers";
 const TESTKIT: &str = "surefoot-testkit";
 const FACADE: &str = "surefoot";
 const INVENTORY: &str = "surefoot-inventory";
+const INVENTORY_POSTGRES: &str = "surefoot-inventory-postgres";
 
 /// Every crate has a row. A new crate, or a new arrow, is a decision about the architecture: it is made here
 /// and in `docs/architecture.md`.
@@ -63,6 +64,7 @@ const ROWS: &[Row] = &[
             TESTKIT,
             FACADE,
             INVENTORY,
+            INVENTORY_POSTGRES,
         ],
         tests: &[],
     },
@@ -87,6 +89,8 @@ const ROWS: &[Row] = &[
     // The load programs are users, as the example is.
     Row { name: "surefoot-bench", uses: &[FACADE], tests: &[] },
     Row { name: INVENTORY, uses: &[FACADE], tests: &[TESTKIT] },
+    // The same files on another store.
+    Row { name: INVENTORY_POSTGRES, uses: &[FACADE, INVENTORY], tests: &[TESTKIT] },
     Row { name: "xtask", uses: &[TEST_SERVERS], tests: &[] },
 ];
 

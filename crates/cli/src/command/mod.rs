@@ -39,12 +39,13 @@ use clap::Subcommand;
 use serde::Serialize;
 use surefoot_kernel_core::{App, Clock as _, RunId, Scope, StepKey, Timestamp};
 use surefoot_language::{Bindings, Manifest, Previews};
-use surefoot_operator::{Done, Operator, Outcome};
+use surefoot_operator::{Done, Operator, Outcome, Store};
+use surefoot_store_postgres::PostgresStore;
 use surefoot_store_sqlite::SqliteStore;
 use surefoot_worker::{DryRunWorker, SystemClock};
 
 use crate::Exit;
-use crate::args::{Arguments, DEFAULT_STORE, Global, SCOPE_VARIABLE, Verb};
+use crate::args::{Arguments, DEFAULT_STORE, Global, SCOPE_VARIABLE, STORE_VARIABLE, Verb};
 use crate::confirm::Confirmation;
 use crate::error::CliError;
 use crate::page::{Page, wants_colour};
@@ -131,22 +132,30 @@ pub(crate) enum Command {
 pub(crate) struct BuiltIn {
     pub(crate) manifest: Option<Manifest>,
     pub(crate) bindings: Bindings,
-    pub(crate) previews: Option<MakePreviews>,
+    /// On the embedded store.
+    pub(crate) embedded: Option<MakePreviews<SqliteStore>>,
+    /// On the shared store.
+    pub(crate) shared: Option<MakePreviews<PostgresStore>>,
 }
 
 type Made = Result<Previews, Box<dyn std::error::Error + Send + Sync>>;
 
 /// Makes what a dry run may use of the application's module, for a store.
-#[derive(Clone)]
-pub(crate) struct MakePreviews(Arc<dyn Fn(&SqliteStore) -> Made + Send + Sync>);
+pub(crate) struct MakePreviews<S>(Arc<dyn Fn(&S) -> Made + Send + Sync>);
 
-impl MakePreviews {
-    pub(crate) fn new(make: impl Fn(&SqliteStore) -> Made + Send + Sync + 'static) -> Self {
+impl<S> MakePreviews<S> {
+    pub(crate) fn new(make: impl Fn(&S) -> Made + Send + Sync + 'static) -> Self {
         Self(Arc::new(make))
     }
 }
 
-impl fmt::Debug for MakePreviews {
+impl<S> Clone for MakePreviews<S> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<S> fmt::Debug for MakePreviews<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("MakePreviews")
     }
@@ -180,7 +189,7 @@ pub(crate) async fn run(built_in: &BuiltIn, arguments: Arguments) -> Result<Prin
         #[cfg(feature = "demo")]
         Command::DemoProvider(args) => demo::provider(args).await,
         #[cfg(feature = "demo")]
-        Command::DemoWorker(args) => demo::worker(args).await,
+        Command::DemoWorker(args) => demo::worker(&cx, args).await,
         Command::Check(args) => check::run(&cx, &args),
         Command::Publish(args) => publish::run(&cx, args).await,
         Command::Activate(args) => activate::run(&cx, args).await,
@@ -219,7 +228,7 @@ impl Context<'_> {
     fn named_store(&self) -> Option<String> {
         let store = &self.global.store;
         let is_known =
-            *store == DEFAULT_STORE || std::env::var("SUREFOOT_STORE").as_ref() == Ok(store);
+            *store == DEFAULT_STORE || std::env::var(STORE_VARIABLE).as_ref() == Ok(store);
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b":/._-".contains(&byte);
         let quoted = if store.bytes().all(plain) {
             store.clone()
@@ -227,6 +236,11 @@ impl Context<'_> {
             format!("'{}'", store.replace('\'', "'\\''"))
         };
         (!is_known).then_some(quoted)
+    }
+
+    /// The store, as it was named: it may hold a password.
+    pub(crate) fn store_url(&self) -> &str {
+        &self.global.store
     }
 
     /// The use cases on a store that must be there.
@@ -251,18 +265,27 @@ impl Context<'_> {
         Ok((operator, app))
     }
 
-    /// The same, with a worker of dry runs if the application has its module built in, and the store is the one that
-    /// the module is made for.
+    /// The same, with a worker of dry runs if the application has its module built in for this kind of store.
     pub(crate) async fn operator_previewing(
         &self,
     ) -> Result<(Operator, App, Option<DryRunWorker>), CliError> {
         let need = if self.named_app().is_some() { Need::Created } else { Need::Existing };
-        let embedded = store::is_embedded(&self.global.store);
-        let Some(MakePreviews(make)) = self.built_in.previews.as_ref().filter(|_| embedded) else {
-            let (operator, app) = self.operator_creating().await?;
-            return Ok((operator, app, None));
-        };
-        let store = store::embedded(&self.global.store, need).await?;
+        let url = self.store_url();
+        match (store::is_embedded(url), &self.built_in.embedded, &self.built_in.shared) {
+            (true, Some(make), _) => self.previewing(store::embedded(url, need).await?, make).await,
+            (false, _, Some(make)) => self.previewing(store::shared(url, need).await?, make).await,
+            (true, None, _) | (false, _, None) => {
+                let (operator, app) = self.operator_creating().await?;
+                Ok((operator, app, None))
+            }
+        }
+    }
+
+    async fn previewing<S: Store + 'static>(
+        &self,
+        store: S,
+        MakePreviews(make): &MakePreviews<S>,
+    ) -> Result<(Operator, App, Option<DryRunWorker>), CliError> {
         let previews = make(&store).map_err(CliError::Module)?;
         let store = Arc::new(store);
         let operator = Operator::shared(store.clone(), self.actor());

@@ -20,7 +20,7 @@ pub(crate) struct ServeDryRunsArgs {
 pub(crate) async fn run(cx: &Context<'_>, args: ServeDryRunsArgs) -> Result<Printed, CliError> {
     let (_, app, worker) = cx.operator_previewing().await?;
     let worker = worker.ok_or_else(|| {
-        let text = "this program has no module built in: an application ships this command with its own, \
+        let text = "this program has no module built in for this store: an application ships this command with its own, \
                     or starts `Kernel::dry_run_worker`";
         CliError::Usage(text.to_owned())
     })?;

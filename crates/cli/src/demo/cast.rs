@@ -1,6 +1,6 @@
 //! Which event does what. Decided by its number alone, so that each show is the same show.
 
-use surefoot_inventory::database::NewItem;
+use surefoot_inventory::catalog::NewItem;
 use surefoot_inventory::events::{ItemListed, StockLow};
 use surefoot_inventory::provider::wire::card;
 use surefoot_kernel_core::Event;

@@ -10,6 +10,7 @@ use tokio::process::{Child, Command};
 
 use super::DemoError;
 use super::folder::Folder;
+use crate::args::STORE_VARIABLE;
 
 /// A process that has not said within this time that it is there has failed to start.
 const START_WITHIN: Duration = Duration::from_secs(20);
@@ -28,7 +29,8 @@ pub(super) struct Hand {
 /// Starts the provider; it chooses its own port.
 pub(super) async fn provider(folder: &Folder) -> Result<(Hand, SocketAddr), DemoError> {
     let folder_path = folder.path().display().to_string();
-    let (hand, said) = start(folder, "provider", &["demo-provider", "--dir", &folder_path]).await?;
+    let args = ["demo-provider", "--dir", &folder_path];
+    let (hand, said) = start(folder, "provider", &args).await?;
     let address = said.parse().map_err(|_| not_started("provider", folder))?;
     Ok((hand, address))
 }
@@ -39,9 +41,8 @@ pub(super) async fn worker(
     name: &str,
     provider: SocketAddr,
 ) -> Result<Hand, DemoError> {
-    let store = folder.store().display().to_string();
     let provider = provider.to_string();
-    let args = ["demo-worker", "--name", name, "--database", &store, "--provider", &provider];
+    let args = ["demo-worker", "--name", name, "--provider", &provider];
     Ok(start(folder, name, &args).await?.0)
 }
 
@@ -52,6 +53,8 @@ async fn start(folder: &Folder, name: &str, args: &[&str]) -> Result<(Hand, Stri
     let program = std::env::current_exe().map_err(failed)?;
     let mut child = Command::new(program)
         .args(args)
+        // Not among the arguments, which everybody on the machine can read: there may be a password in it.
+        .env(STORE_VARIABLE, folder.store_url())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(log)

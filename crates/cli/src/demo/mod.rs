@@ -1,4 +1,4 @@
-//! `surefoot demo`: the promise of the kernel, shown on the embedded store with real processes.
+//! `surefoot demo`: the promise of the kernel, shown with real processes, on the embedded store or on a server.
 //!
 //! A provider and two workers run as processes of their own. One worker is killed while the provider has charged a
 //! card and not answered. At the end the provider's own log is compared with the kernel's journal.
@@ -12,6 +12,7 @@ mod report;
 mod stage;
 mod strike;
 mod tally;
+mod venue;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,6 +21,11 @@ use cast::{EVENTS_MAX, EVENTS_MIN};
 use folder::Folder;
 use report::Report;
 use stage::Stage;
+use surefoot_store_postgres::PostgresStore;
+use surefoot_store_sqlite::SqliteStore;
+use venue::Venue;
+
+use crate::store::is_embedded;
 
 pub(crate) use parts::{ProviderArgs, WorkerArgs, provider, worker};
 
@@ -35,9 +41,12 @@ const SLOTS: usize = 8;
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Shows on your machine what happens to payments when a worker dies in the middle of one.
+///
+/// Without `--store postgres://…` the show has a store of its own in its folder. A database that is named must be one in
+/// which no show was played; what is missing in it is created.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct DemoArgs {
-    /// The folder for the store and the logs: a new one, or an empty one. Without it, a new one in `surefoot-demo`.
+    /// The folder for the logs, and the store if it is embedded: a new one, or an empty one. Without it, a new one in `surefoot-demo`.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     /// How many events are emitted.
@@ -94,10 +103,11 @@ pub(crate) struct Shown {
 }
 
 /// Plays the show.
-pub(crate) async fn run(args: DemoArgs, json: bool) -> Result<Shown, DemoError> {
-    let report = match &args.finish {
-        Some(folder) => finish(Folder::open(folder)?).await?,
-        None => play(Folder::create(args.dir.as_deref())?, args.events).await?,
+pub(crate) async fn run(args: DemoArgs, store: &str, json: bool) -> Result<Shown, DemoError> {
+    let report = if is_embedded(store) {
+        show::<SqliteStore>(&args, store).await?
+    } else {
+        show::<PostgresStore>(&args, store).await?
     };
     let is_good = report.agrees() && (args.finish.is_some() || report.is_complete());
     let text = if json {
@@ -108,9 +118,16 @@ pub(crate) async fn run(args: DemoArgs, json: bool) -> Result<Shown, DemoError> 
     Ok(Shown { text, is_good })
 }
 
-async fn play(folder: Folder, events: u32) -> Result<Report, DemoError> {
+async fn show<S: Venue>(args: &DemoArgs, store: &str) -> Result<Report, DemoError> {
+    match &args.finish {
+        Some(folder) => finish::<S>(Folder::open(folder, store)?).await,
+        None => play::<S>(Folder::create(args.dir.as_deref(), store)?, args.events).await,
+    }
+}
+
+async fn play<S: Venue>(folder: Folder, events: u32) -> Result<Report, DemoError> {
     let (provider, address) = crew::provider(&folder).await?;
-    let stage = Stage::set(folder.clone(), address, events).await?;
+    let stage = Stage::<S>::set(folder.clone(), address, events).await?;
     stage.say(&format!("the show plays in {}", folder.path().display()));
     stage.prepare().await?;
     let mut workers = vec![
@@ -127,9 +144,9 @@ async fn play(folder: Folder, events: u32) -> Result<Report, DemoError> {
 }
 
 /// A worker and the provider again, until nothing moves.
-async fn finish(folder: Folder) -> Result<Report, DemoError> {
+async fn finish<S: Venue>(folder: Folder) -> Result<Report, DemoError> {
     let (provider, address) = crew::provider(&folder).await?;
-    let stage = Stage::set(folder.clone(), address, 0).await?;
+    let stage = Stage::<S>::again(folder.clone(), address).await?;
     let worker = crew::worker(&folder, "worker-3", address).await?;
     stage.attend().await?;
     worker.dismiss().await;

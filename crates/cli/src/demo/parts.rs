@@ -7,12 +7,15 @@ use std::path::PathBuf;
 use surefoot_inventory::APP;
 use surefoot_inventory::bank::Bank;
 use surefoot_inventory::provider::Provider;
+use surefoot_store_postgres::PostgresStore;
 use surefoot_store_sqlite::SqliteStore;
 use surefoot_worker::Kernel;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 
+use super::venue::Venue;
 use super::{DemoError, During, GRACE, LEASE, PATIENCE, SLOTS};
+use crate::store::{self, Need};
 
 /// `demo-provider`: the payment provider of the show.
 #[derive(Debug, clap::Args)]
@@ -25,9 +28,6 @@ pub(crate) struct ProviderArgs {
 /// `demo-worker`: a worker of the show.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WorkerArgs {
-    /// The store.
-    #[arg(long, value_name = "FILE")]
-    database: PathBuf,
     /// Where the provider is.
     #[arg(long, value_name = "ADDRESS")]
     provider: SocketAddr,
@@ -46,14 +46,22 @@ pub(crate) async fn provider(args: ProviderArgs) -> Result<(), DemoError> {
     provider.serve(listener, parent_gone()).await.during("the provider cannot serve")
 }
 
-/// Works until the show ends.
-pub(crate) async fn worker(args: WorkerArgs) -> Result<(), DemoError> {
-    let store = SqliteStore::open(&args.database).await.during("the store cannot be opened")?;
+/// Works on the store of the show until the show ends.
+pub(crate) async fn worker(args: WorkerArgs, url: &str) -> Result<(), DemoError> {
+    if store::is_embedded(url) {
+        work::<SqliteStore>(args, url).await
+    } else {
+        work::<PostgresStore>(args, url).await
+    }
+}
+
+async fn work<S: Venue>(args: WorkerArgs, url: &str) -> Result<(), DemoError> {
+    let store = S::open(url, Need::Existing).await.during("the store cannot be opened")?;
     let bank = Bank::at(args.provider).patience(PATIENCE);
-    let module = surefoot_inventory::module(store.clone(), bank).during("the module is wrong")?;
+    let module = store.module(bank).during("the module is wrong")?;
     let kernel = Kernel::new(APP, store.clone());
     let worker = kernel.worker(module).name(args.name).concurrency(SLOTS).lease(LEASE);
-    let worker = worker.wake_bus(store.wake_bus());
+    let worker = worker.wake_bus(store.bus());
     let running = worker.start().await.during("the worker cannot start")?;
     say("ready")?;
     parent_gone().await;

@@ -6,8 +6,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 use serde_json::json;
 use surefoot_inventory::provider::wire::Charge;
-use surefoot_kernel_core::{Phase, RunRow, RunState};
-use surefoot_store_sqlite::SqliteStore;
+use surefoot_kernel_core::{Phase, RunRow, RunState, TxStore};
 
 use super::DemoError;
 use super::folder::Folder;
@@ -33,12 +32,12 @@ pub(super) struct Report {
     killed_in_call: usize,
     reconciled: usize,
     recovery_ms: u64,
-    store: PathBuf,
+    store: String,
     provider_log: PathBuf,
     #[serde(skip)]
     stranded: Vec<Stranded>,
     #[serde(skip)]
-    folder: PathBuf,
+    folder: Folder,
 }
 
 /// A run that needs a person, and the command that helps.
@@ -51,7 +50,7 @@ struct Stranded {
 
 impl Report {
     pub(super) async fn write(
-        store: &SqliteStore,
+        store: &impl TxStore,
         folder: &Folder,
         strike: Option<Strike>,
     ) -> Result<Self, DemoError> {
@@ -78,7 +77,7 @@ impl Report {
             store: folder.store(),
             provider_log: folder.charges(),
             stranded,
-            folder: folder.path().to_owned(),
+            folder: folder.clone(),
         })
     }
 
@@ -138,9 +137,14 @@ impl Report {
                 self.recovery_ms
             );
         }
+        let (begin, store) = if self.folder.is_on_server() {
+            (format!("the store is {}, and the rest is in", self.store), "")
+        } else {
+            ("all of it is in".to_owned(), "the store, ")
+        };
         text + &format!(
-            "all of it is in {}: the store, the workflows with the manifest to check them against, and the logs\n",
-            self.folder.display()
+            "{begin} {}: {store}the workflows with the manifest to check them against, and the logs\n",
+            self.folder.path().display()
         )
     }
 
@@ -159,13 +163,17 @@ impl Report {
         if let Some(more @ 1..) = self.stranded.len().checked_sub(SHOWN) {
             text += &format!("\n  and {more} more: {} --store {} effects\n", program(), self.url());
         }
-        let folder = quoted(&self.folder.display().to_string());
-        text + &format!("\nA worker then goes on with them: {} demo --finish {folder}\n", program())
+        let folder = quoted(&self.folder.path().display().to_string());
+        let mut finish = format!("{} demo --finish {folder}", program());
+        if self.folder.is_on_server() {
+            finish += &format!(" --store {}", self.url());
+        }
+        text + &format!("\nA worker then goes on with them: {finish}\n")
     }
 
     /// The store, as `--store` takes it.
     fn url(&self) -> String {
-        quoted(&format!("sqlite:{}", self.store.display()))
+        quoted(&self.folder.store_argument())
     }
 }
 
@@ -177,7 +185,7 @@ impl Stranded {
         let command = format!(
             "{} --store {} resolve {} {} {} --reason {} --revision {} --yes",
             program(),
-            quoted(&format!("sqlite:{}", folder.store().display())),
+            quoted(&folder.store_argument()),
             row.run.id,
             effect.step,
             verdict(charge),

@@ -7,20 +7,18 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use serde_json::json;
+use surefoot_inventory::APP;
 use surefoot_inventory::bank::Bank;
-use surefoot_inventory::quote::task::Task;
-use surefoot_inventory::quote::{DeskError, Supplier};
-use surefoot_inventory::{APP, database};
-use surefoot_kernel_core::{Micros, OperatorStore, Phase, RunId, RunState, Signal};
-use surefoot_store_sqlite::SqliteStore;
+use surefoot_kernel_core::{Micros, Phase, RunId, RunState, Signal};
 use surefoot_worker::{Kernel, Publication, Scoped};
 
 use super::cast::{Approval, Cast};
 use super::folder::Folder;
 use super::progress::{Progress, Standing};
 use super::tally::runs;
+use super::venue::Venue;
 use super::{DemoError, During, SETTLE_AFTER};
+use crate::store::Need;
 
 /// How often the people of the show look whether there is something for them to do.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -33,9 +31,9 @@ const STUCK_AFTER: Duration = Duration::from_secs(60);
 
 /// A show that is on.
 #[derive(Debug)]
-pub(super) struct Stage {
+pub(super) struct Stage<S: Venue> {
     folder: Folder,
-    kernel: Kernel<SqliteStore>,
+    kernel: Kernel<S>,
     bank: Bank,
     cast: Cast,
     roles: Mutex<HashMap<RunId, u32>>,
@@ -45,16 +43,39 @@ pub(super) struct Stage {
     progress: Mutex<Progress>,
 }
 
-impl Stage {
+impl<S: Venue> Stage<S> {
+    /// For a new show.
     pub(super) async fn set(
         folder: Folder,
         provider: SocketAddr,
         events: u32,
     ) -> Result<Self, DemoError> {
-        let store = SqliteStore::open(folder.store()).await.during("the store cannot be opened")?;
+        let stage = Self::on(folder, provider, events, Need::Created).await?;
+        // Their charges are not in the books of this show's provider.
+        if stage.standing().await?.runs.iter().any(|(_, count)| *count > 0) {
+            return Err(DemoError::Refused(format!(
+                "the store holds runs of the app `{APP}` already, and they would be mixed up with the show: name an empty \
+                 database, or go on with a show with `--finish DIR`"
+            )));
+        }
+        Ok(stage)
+    }
+
+    /// For a show that was played before.
+    pub(super) async fn again(folder: Folder, provider: SocketAddr) -> Result<Self, DemoError> {
+        Self::on(folder, provider, 0, Need::Existing).await
+    }
+
+    async fn on(
+        folder: Folder,
+        provider: SocketAddr,
+        events: u32,
+        need: Need,
+    ) -> Result<Self, DemoError> {
+        let store = S::open(&folder.store_url(), need).await;
         Ok(Self {
             folder,
-            kernel: Kernel::new(APP, store),
+            kernel: Kernel::new(APP, store.during("the store cannot be opened")?),
             bank: Bank::at(provider),
             cast: Cast::new(events),
             roles: Mutex::default(),
@@ -68,11 +89,9 @@ impl Stage {
     /// Creates the application's tables and publishes its workflows.
     pub(super) async fn prepare(&self) -> Result<(), DemoError> {
         let store = self.store();
-        database::create_tables(store).await.during("the tables cannot be created")?;
-        let items = self.cast.items();
-        database::add_items(store, &items).await.during("the stock cannot be filled")?;
-        let module = surefoot_inventory::module(store.clone(), self.bank);
-        let mut manifest = module.during("the module is wrong")?.manifest().clone();
+        store.fill(&self.cast.items()).await?;
+        let mut manifest =
+            store.module(self.bank).during("the module is wrong")?.manifest().clone();
         // A real provider is given minutes to say what it did. Nobody would watch that.
         for action in manifest.actions.iter_mut().filter(|action| action.settle_after.is_some()) {
             action.settle_after = Some(Micros::from(SETTLE_AFTER));
@@ -92,7 +111,7 @@ impl Stage {
         &self.folder
     }
 
-    pub(super) fn store(&self) -> &SqliteStore {
+    pub(super) fn store(&self) -> &S {
         self.kernel.store()
     }
 
@@ -130,12 +149,10 @@ impl Stage {
 
     /// Approves, refuses, answers for the supplier and reports, until nothing moves any more.
     pub(super) async fn attend(&self) -> Result<(), DemoError> {
-        let supplier = Supplier { kernel: self.kernel.clone() };
         let mut last = (tokio::time::Instant::now(), Standing::default());
         loop {
             self.approve().await?;
-            let passed = supplier.pass(|task| std::future::ready(quote(&task))).await;
-            passed.during("the supplier cannot work")?;
+            S::supply(&self.kernel).await?;
             let standing = self.standing().await?;
             self.progress.lock().unwrap_or_else(PoisonError::into_inner).show(&standing);
             if standing.is_settled() {
@@ -176,7 +193,7 @@ impl Stage {
         self.roles.lock().unwrap_or_else(PoisonError::into_inner).get(&run).copied()
     }
 
-    fn scope(&self) -> Scoped<SqliteStore> {
+    fn scope(&self) -> Scoped<S> {
         self.kernel.scope(SCOPE)
     }
 
@@ -187,14 +204,6 @@ impl Stage {
             self.folder.path().display()
         ))
     }
-}
-
-/// The supplier's desk: it is busy the first time, now and then, and answers when it is asked again.
-fn quote(task: &Task) -> Result<String, DeskError> {
-    if task.attempts == 0 && task.item.ends_with("20") {
-        return Err(DeskError("nobody picked up the telephone".to_owned()));
-    }
-    Ok(json!({ "cents": task.pieces * 199 }).to_string())
 }
 
 /// For people who go on with the show by themselves.

@@ -12,6 +12,7 @@ use super::crew::Hand;
 use super::folder::Folder;
 use super::stage::Stage;
 use super::tally::{Journal, Said};
+use super::venue::Venue;
 use super::{DemoError, During};
 
 /// How often the provider is asked what it is working on.
@@ -31,7 +32,7 @@ pub(super) struct Strike {
 /// Waits for the cue, kills, and waits until the other worker has explained what the killed one left. `None` if the
 /// show ended without a cue.
 pub(super) async fn strike(
-    stage: &Stage,
+    stage: &Stage<impl Venue>,
     workers: &mut [Hand],
 ) -> Result<Option<Strike>, DemoError> {
     let Some((worker, calls)) = wait_for_cue(stage, workers).await? else { return Ok(None) };
@@ -59,7 +60,7 @@ pub(super) async fn strike(
 
 /// The worker to kill, and its calls that are carried out and have no answer.
 async fn wait_for_cue(
-    stage: &Stage,
+    stage: &Stage<impl Venue>,
     workers: &[Hand],
 ) -> Result<Option<(usize, Vec<OpenCall>)>, DemoError> {
     while !stage.is_over() {
@@ -79,7 +80,7 @@ async fn wait_for_cue(
 /// Waits until the provider has noticed that the caller is gone, and asks its log which of the calls never had an
 /// answer: one may have been answered just before the kill.
 async fn wait_for_silence(
-    stage: &Stage,
+    stage: &Stage<impl Venue>,
     pid: u32,
     calls: &[OpenCall],
 ) -> Result<Vec<OpenCall>, DemoError> {
@@ -110,7 +111,7 @@ fn answered(folder: &Folder) -> Result<BTreeSet<String>, DemoError> {
 }
 
 /// Whether the journal says what became of each of them.
-async fn is_explained(stage: &Stage, calls: &[OpenCall]) -> Result<bool, DemoError> {
+async fn is_explained(stage: &Stage<impl Venue>, calls: &[OpenCall]) -> Result<bool, DemoError> {
     let mut journal = Journal::default();
     for call in calls {
         let run: RunId = call.reference.parse().during("the provider names no run")?;

@@ -6,10 +6,9 @@ use std::fs;
 use surefoot_inventory::APP;
 use surefoot_inventory::provider::wire::Charge;
 use surefoot_kernel_core::{
-    EffectKey, Fact, JournalEntry, LoadRequest, Mode, OperatorStore, RunFilter, RunId, RunRow,
-    RunState, RunStore, SaidBy, StepKey,
+    EffectKey, Fact, JournalEntry, LoadRequest, Mode, RunFilter, RunId, RunRow, RunState, SaidBy,
+    StepKey, TxStore,
 };
-use surefoot_store_sqlite::SqliteStore;
 
 use super::folder::Folder;
 use super::{DemoError, During};
@@ -55,7 +54,7 @@ pub(super) struct Tally {
 
 impl Journal {
     /// Reads every run of the show.
-    pub(super) async fn read(store: &SqliteStore) -> Result<Self, DemoError> {
+    pub(super) async fn read(store: &impl TxStore) -> Result<Self, DemoError> {
         let mut journal = Self::default();
         for row in runs(store, Vec::new()).await? {
             journal.add(store, row.run.id).await?;
@@ -64,7 +63,7 @@ impl Journal {
     }
 
     /// Reads one run.
-    pub(super) async fn add(&mut self, store: &SqliteStore, run: RunId) -> Result<(), DemoError> {
+    pub(super) async fn add(&mut self, store: &impl TxStore, run: RunId) -> Result<(), DemoError> {
         let stored = store.run_load(LoadRequest { run, after: None }).await;
         let stored = stored.during("a run cannot be read")?;
         if let Some(stored) = stored {
@@ -177,7 +176,7 @@ impl Tally {
 
 /// The runs of the show in some states; none is all.
 pub(super) async fn runs(
-    store: &SqliteStore,
+    store: &impl TxStore,
     states: Vec<RunState>,
 ) -> Result<Vec<RunRow>, DemoError> {
     let app = Some(APP.into());

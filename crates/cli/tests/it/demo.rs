@@ -7,6 +7,8 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
+use crate::database::Database;
+
 const EVENTS: u64 = 40;
 
 /// The demo ends by itself when nothing changes any more, so nothing here looks at a clock.
@@ -44,8 +46,42 @@ fn a_worker_is_killed_in_a_charge_and_nothing_is_lost_or_repeated() {
     let dir = dir.to_str().unwrap();
     let output = surefoot(&["demo", "--json", "--events", &EVENTS.to_string(), "--dir", dir]);
     let shown = report(&output);
-    let get = |field| number(&shown, field);
+    check(&output, &shown);
+    assert!(Path::new(shown["store"].as_str().unwrap()).is_file());
 
+    a_person_decides(dir, &[]);
+
+    // The same folder again would mix two shows up.
+    let again = surefoot(&["demo", "--json", "--events", "40", "--dir", dir]);
+    assert_eq!((again.status.code(), again.stdout.as_slice()), (Some(1), &b""[..]));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("not empty"));
+}
+
+#[test]
+fn the_same_show_plays_on_a_server() {
+    let database = Database::new();
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("show");
+    let (dir, url) = (dir.to_str().unwrap(), database.url());
+    let events = EVENTS.to_string();
+    let output = surefoot(&["demo", "--json", "--events", &events, "--dir", dir, "--store", url]);
+    let shown = report(&output);
+    check(&output, &shown);
+    assert!(shown["store"].as_str().unwrap().starts_with("postgres://"), "{shown:?}");
+
+    a_person_decides(dir, &["--store", url]);
+
+    // The same database again would mix two shows up.
+    let other = folder.path().join("other");
+    let other = ["demo", "--dir", other.to_str().unwrap(), "--store", url];
+    let again = surefoot(&other);
+    assert_eq!((again.status.code(), again.stdout.as_slice()), (Some(1), &b""[..]));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("holds runs"), "{again:?}");
+}
+
+/// Both logs agree, and everything was shown.
+fn check(output: &Output, shown: &BTreeMap<String, Value>) {
+    let get = |field| number(shown, field);
     let fields = [
         "charges_confirmed",
         "charges_open",
@@ -82,20 +118,16 @@ fn a_worker_is_killed_in_a_charge_and_nothing_is_lost_or_repeated() {
     assert!(
         explained >= get("charges_provider") && get("charges_confirmed") <= get("charges_provider")
     );
-    assert!(Path::new(shown["store"].as_str().unwrap()).is_file());
-
-    a_person_decides(dir);
-
-    // The same folder again would mix two shows up.
-    let again = surefoot(&["demo", "--json", "--events", "40", "--dir", dir]);
-    assert_eq!((again.status.code(), again.stdout.as_slice()), (Some(1), &b""[..]));
-    assert!(String::from_utf8_lossy(&again.stderr).contains("not empty"));
 }
 
 /// Types what the show says to type, and lets a worker go on, until there is nothing left to decide.
-fn a_person_decides(dir: &str) {
+fn a_person_decides(dir: &str, store: &[&str]) {
+    let finish = [&["demo", "--json", "--finish", dir], store].concat();
+
     loop {
-        let table = String::from_utf8(surefoot(&["demo", "--finish", dir]).stdout).unwrap();
+        let table =
+            String::from_utf8(surefoot(&[&["demo", "--finish", dir], store].concat()).stdout)
+                .unwrap();
         let commands: Vec<&str> = table.lines().filter(|it| it.contains(" resolve ")).collect();
         for command in &commands {
             // As in the shell that it was printed for.
@@ -110,7 +142,7 @@ fn a_person_decides(dir: &str) {
             break;
         }
     }
-    let finished = report(&surefoot(&["demo", "--json", "--finish", dir]));
+    let finished = report(&surefoot(&finish));
     let get = |field| number(&finished, field);
     assert_eq!((get("needs_attention"), get("charges_open")), (0, 0), "{finished:?}");
     assert_eq!((get("lost"), get("repeated")), (0, 0), "{finished:?}");

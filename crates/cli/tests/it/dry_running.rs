@@ -12,6 +12,8 @@ use surefoot_language::{
 use surefoot_store_sqlite::SqliteStore;
 use tempfile::TempDir;
 
+use crate::database::Database;
+
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
 struct Greeting {
     to: String,
@@ -65,8 +67,11 @@ impl App {
     }
 
     fn run(&self, cli: Cli, line: &[&str]) -> Exit {
-        let store = format!("sqlite:{}", self.path("store.db").display());
-        let place = ["--store", &store, "--app", "shop", "--scope", "berlin", "--actor", "ann"];
+        self.run_on(&format!("sqlite:{}", self.path("store.db").display()), cli, line)
+    }
+
+    fn run_on(&self, store: &str, cli: Cli, line: &[&str]) -> Exit {
+        let place = ["--store", store, "--app", "shop", "--scope", "berlin", "--actor", "ann"];
         let words = ["app"].iter().chain(line).chain(&place).map(|word| OsString::from(*word));
         cli.run(words.collect::<Vec<_>>())
     }
@@ -97,4 +102,19 @@ fn dry_runs_are_served_to_those_who_have_no_module() {
     assert_eq!(app.run(app.cli(), &["serve-dry-runs", "--once"]), Exit::Usage);
     assert_eq!(app.run(app.with_module(), &["serve-dry-runs", "--once"]), Exit::Done);
     assert_eq!(app.dry_runs(), [RunState::Succeeded]);
+}
+
+#[test]
+fn a_module_is_built_in_for_each_kind_of_store() {
+    let (app, database) = (App::published(), Database::new());
+    let file = app.path("hello.yaml");
+    let on_server = |cli, line: &[&str]| app.run_on(database.url(), cli, line);
+    assert_eq!(on_server(app.cli(), &["publish", file.to_str().unwrap()]), Exit::Done);
+    // The module of another kind of store is of no use here.
+    let line = ["serve-dry-runs", "--once"];
+    assert_eq!(on_server(app.with_module(), &line), Exit::Usage);
+    let both = || app.with_module().module_on_postgres(|_| module());
+    assert_eq!(on_server(both(), &line), Exit::Done);
+    assert_eq!(on_server(both(), &["dry-run", "hello", "--wait", "120"]), Exit::Done);
+    assert_eq!(app.run(both(), &["dry-run", "hello", "--wait", "120"]), Exit::Done);
 }

@@ -4,6 +4,7 @@
 
 mod acting;
 mod authoring;
+mod database;
 #[cfg(feature = "demo")]
 mod demo;
 mod dry_running;

@@ -16,6 +16,8 @@ use surefoot::prelude::*;
 pub use supplier::{ATTEMPTS_MAX, Delivery, DeskError, Supplier};
 use task::{NewTask, TaskState};
 
+use crate::store::{AppStore, AppTx};
+
 /// What kind of signal ends the wait. Its key is the effect key of the step.
 pub const QUOTE_SIGNAL: &str = "quote";
 /// How long a step waits before it looks for itself.
@@ -44,12 +46,12 @@ pub struct Quote {
 #[derive(Clone)]
 pub struct RequestQuote {
     /// The database with the tasks.
-    pub store: SqliteStore,
+    pub store: AppStore,
     /// The terms for new tasks. Those that exist keep theirs.
     pub terms: String,
 }
 
-impl Idempotent<On<SqliteTx>> for RequestQuote {
+impl Idempotent<On<AppTx>> for RequestQuote {
     const NAME: &'static str = "requestQuote";
     const ABOUT: &'static str = "Asks a supplier for a price, and waits for it.";
     type Input = QuoteRequest;
@@ -57,7 +59,7 @@ impl Idempotent<On<SqliteTx>> for RequestQuote {
 
     async fn run(
         &self,
-        cx: &IdempotentCx<On<SqliteTx>>,
+        cx: &IdempotentCx<On<AppTx>>,
         request: QuoteRequest,
     ) -> ActionResult<Quote> {
         let mut tx = self.store.begin().await?;

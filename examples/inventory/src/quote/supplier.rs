@@ -3,10 +3,10 @@
 use std::future::Future;
 
 use surefoot::prelude::*;
-use surefoot::sqlite::sqlx;
 
 use super::QUOTE_SIGNAL;
 use super::task::{self, Task};
+use crate::store::{AppStore, sqlx};
 
 /// Questions to the supplier's desk that may fail before the task has failed.
 pub const ATTEMPTS_MAX: u32 = 3;
@@ -50,7 +50,7 @@ pub enum Delivery {
 #[derive(Clone)]
 pub struct Supplier {
     /// The application's kernel.
-    pub kernel: Kernel<SqliteStore>,
+    pub kernel: Kernel<AppStore>,
 }
 
 impl Supplier {
@@ -65,7 +65,7 @@ impl Supplier {
     {
         let mut tx = self.kernel.begin().await?;
         let tasks = task::list_open(&mut tx, PASS_MAX).await?;
-        // It held the database's only write lock, which nobody can wait for during the work.
+        // On SQLite it held the only write lock, which nobody can wait for during the work.
         tx.commit().await?;
         let mut deliveries = Vec::with_capacity(tasks.len());
         for task in tasks {

@@ -1,7 +1,8 @@
 //! The table of tasks. Every change says in its `WHERE` which state it expects, so a late one changes nothing.
 
 use surefoot::prelude::*;
-use surefoot::sqlite::sqlx;
+
+use crate::store::{AppTx, sqlx};
 
 /// A question to the supplier, as the step asks it.
 #[derive(Debug, Clone, Copy)]
@@ -67,8 +68,8 @@ const COLUMNS: &str = "effect_key, run, step, item, pieces, terms, attempts, sta
 ///
 /// # Errors
 /// The database's word.
-pub async fn create_or_find(tx: &mut SqliteTx, new: NewTask<'_>) -> Result<Task, sqlx::Error> {
-    let sql = "INSERT INTO quote_task (effect_key, run, step, item, pieces, terms) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING";
+pub async fn create_or_find(tx: &mut AppTx, new: NewTask<'_>) -> Result<Task, sqlx::Error> {
+    let sql = "INSERT INTO quote_task (effect_key, run, step, item, pieces, terms) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING";
     let insert = sqlx::query(sql).bind(new.effect_key.as_str()).bind(new.run.to_string());
     let insert = insert.bind(new.step.as_str()).bind(new.item).bind(new.pieces).bind(new.terms);
     insert.execute(&mut *tx).await?;
@@ -79,8 +80,9 @@ pub async fn create_or_find(tx: &mut SqliteTx, new: NewTask<'_>) -> Result<Task,
 ///
 /// # Errors
 /// The database's word.
-pub async fn find(tx: &mut SqliteTx, effect_key: &str) -> Result<Option<Task>, sqlx::Error> {
-    let sql = sqlx::AssertSqlSafe(format!("SELECT {COLUMNS} FROM quote_task WHERE effect_key = ?"));
+pub async fn find(tx: &mut AppTx, effect_key: &str) -> Result<Option<Task>, sqlx::Error> {
+    let sql =
+        sqlx::AssertSqlSafe(format!("SELECT {COLUMNS} FROM quote_task WHERE effect_key = $1"));
     let row: Option<Row> = sqlx::query_as(sql).bind(effect_key).fetch_optional(tx).await?;
     row.map(read).transpose()
 }
@@ -89,11 +91,11 @@ pub async fn find(tx: &mut SqliteTx, effect_key: &str) -> Result<Option<Task>, s
 ///
 /// # Errors
 /// The database's word.
-pub async fn list_open(tx: &mut SqliteTx, limit: u32) -> Result<Vec<Task>, sqlx::Error> {
+pub async fn list_open(tx: &mut AppTx, limit: u32) -> Result<Vec<Task>, sqlx::Error> {
     let sql = sqlx::AssertSqlSafe(format!(
-        "SELECT {COLUMNS} FROM quote_task WHERE state = 'open' ORDER BY attempts, effect_key LIMIT ?"
+        "SELECT {COLUMNS} FROM quote_task WHERE state = 'open' ORDER BY attempts, effect_key LIMIT $1"
     ));
-    let rows: Vec<Row> = sqlx::query_as(sql).bind(limit).fetch_all(tx).await?;
+    let rows: Vec<Row> = sqlx::query_as(sql).bind(i64::from(limit)).fetch_all(tx).await?;
     rows.into_iter().map(read).collect()
 }
 
@@ -101,12 +103,8 @@ pub async fn list_open(tx: &mut SqliteTx, limit: u32) -> Result<Vec<Task>, sqlx:
 ///
 /// # Errors
 /// The database's word.
-pub async fn answer(
-    tx: &mut SqliteTx,
-    effect_key: &str,
-    answer: &str,
-) -> Result<bool, sqlx::Error> {
-    let sql = "UPDATE quote_task SET state = 'answered', answer = ? WHERE effect_key = ? AND state = 'open'";
+pub async fn answer(tx: &mut AppTx, effect_key: &str, answer: &str) -> Result<bool, sqlx::Error> {
+    let sql = "UPDATE quote_task SET state = 'answered', answer = $1 WHERE effect_key = $2 AND state = 'open'";
     let done = sqlx::query(sql).bind(answer).bind(effect_key).execute(tx).await?;
     Ok(done.rows_affected() == 1)
 }
@@ -116,15 +114,15 @@ pub async fn answer(
 /// # Errors
 /// The database's word.
 pub async fn attempt_failed(
-    tx: &mut SqliteTx,
+    tx: &mut AppTx,
     effect_key: &str,
     why: &str,
     attempts_max: u32,
 ) -> Result<bool, sqlx::Error> {
-    let sql = "UPDATE quote_task SET attempts = attempts + 1, answer = ?, \
-               state = CASE WHEN attempts + 1 >= ? THEN 'failed' ELSE 'open' END \
-               WHERE effect_key = ? AND state = 'open' RETURNING state = 'failed'";
-    let query = sqlx::query_scalar(sql).bind(why).bind(attempts_max).bind(effect_key);
+    let sql = "UPDATE quote_task SET attempts = attempts + 1, answer = $1, \
+               state = CASE WHEN attempts + 1 >= $2 THEN 'failed' ELSE 'open' END \
+               WHERE effect_key = $3 AND state = 'open' RETURNING state = 'failed'";
+    let query = sqlx::query_scalar(sql).bind(why).bind(i64::from(attempts_max)).bind(effect_key);
     Ok(query.fetch_optional(tx).await?.unwrap_or(false))
 }
 
@@ -132,8 +130,8 @@ pub async fn attempt_failed(
 ///
 /// # Errors
 /// The database's word.
-pub async fn cancel(tx: &mut SqliteTx, effect_key: &str) -> Result<(), sqlx::Error> {
-    let sql = "UPDATE quote_task SET state = 'canceled' WHERE effect_key = ? AND state = 'open'";
+pub async fn cancel(tx: &mut AppTx, effect_key: &str) -> Result<(), sqlx::Error> {
+    let sql = "UPDATE quote_task SET state = 'canceled' WHERE effect_key = $1 AND state = 'open'";
     sqlx::query(sql).bind(effect_key).execute(tx).await?;
     Ok(())
 }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use surefoot::TxStore as _;
-use surefoot::sqlite::sqlx;
 use surefoot::testkit::certify;
 use surefoot_inventory::database::{NewItem, add_items};
 use surefoot_inventory::mail::{Mail, SendEmail};
@@ -13,6 +12,7 @@ use surefoot_inventory::quote::{QuoteRequest, RequestQuote};
 use surefoot_inventory::stock::{
     Item, ItemRef, LoadItem, PriceOrder, Reservation, ReserveStock, Shelf, ToPrice,
 };
+use surefoot_inventory::store::sqlx;
 
 use crate::provider::{self, Running};
 use crate::shop::{self, Shop};
@@ -70,14 +70,14 @@ certify! {
         world: stocked().await,
         action: |shop| LoadItem { store: shop.store.clone() },
         input: ItemRef { item: "bolt".into() },
-        acted: |shop| count(shop, "SELECT sum(reserved) FROM stock").await,
+        acted: |shop| count(shop, "SELECT CAST(sum(reserved) AS BIGINT) FROM stock").await,
         store: |shop| shop.store.clone(),
     }
     reserve_stock: transactional {
         world: stocked().await,
         action: |_| ReserveStock,
         input: Reservation { item: "bolt".into(), warehouse: "berlin".into(), pieces: 1 },
-        acted: |shop| count(shop, "SELECT sum(reserved) FROM stock").await,
+        acted: |shop| count(shop, "SELECT CAST(sum(reserved) AS BIGINT) FROM stock").await,
         store: |shop| shop.store.clone(),
     }
     send_email: idempotent {

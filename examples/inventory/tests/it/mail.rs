@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use surefoot::prelude::*;
-use surefoot::sqlite::sqlx;
 use surefoot_inventory::mail::{Mail, MailError, SendEmail, Sent, put};
+use surefoot_inventory::store::sqlx;
 use tokio::sync::Barrier;
 
 use crate::shop::{self, Always, Never, Shop};

@@ -10,6 +10,7 @@
 mod certificates;
 mod dry_run;
 mod mail;
+mod place;
 mod provider;
 mod quote;
 mod shop;

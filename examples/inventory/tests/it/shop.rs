@@ -1,37 +1,35 @@
-//! A shop of its own for each test: a store in a temporary folder, with the application's tables.
+//! A shop of its own for each test: a store in a place of its own, with the application's tables.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
 use surefoot::prelude::*;
-use surefoot::sqlite::SqliteOptions;
 use surefoot_inventory::bank::Bank;
 use surefoot_inventory::database::create_tables;
+use surefoot_inventory::store::{AppStore, AppTx};
 use surefoot_inventory::{APP, QUOTE, REORDER, module};
-use tempfile::TempDir;
+
+use crate::place::Place;
 
 /// A test that waits longer has found something.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Clone)]
 pub(crate) struct Shop {
-    pub(crate) store: SqliteStore,
+    pub(crate) store: AppStore,
     clock: Arc<AtomicI64>,
-    _folder: Arc<TempDir>,
+    _place: Arc<Place>,
 }
 
 pub(crate) async fn open() -> Shop {
-    let folder = TempDir::new().unwrap();
+    let place = Place::new().await;
     let clock = Arc::new(AtomicI64::new(0));
-    let path: PathBuf = folder.path().join("inventory.db");
-    let options = SqliteOptions::new(path).clock_offset(clock.clone());
-    let store = SqliteStore::open_with(options).await.unwrap();
+    let store = place.open(clock.clone()).await;
     create_tables(&store).await.unwrap();
-    Shop { store, clock, _folder: Arc::new(folder) }
+    Shop { store, clock, _place: Arc::new(place) }
 }
 
 impl Shop {
@@ -61,7 +59,7 @@ impl Shop {
 
 /// A worker at work.
 pub(crate) struct Staff {
-    pub(crate) kernel: Kernel<SqliteStore>,
+    pub(crate) kernel: Kernel<AppStore>,
     _worker: Running,
 }
 
@@ -128,25 +126,25 @@ pub(crate) struct Always;
 pub(crate) struct Never;
 
 impl Always {
-    pub(crate) fn shared() -> SharedFence<SqliteTx> {
+    pub(crate) fn shared() -> SharedFence<AppTx> {
         Arc::new(Self)
     }
 }
 
 impl Never {
-    pub(crate) fn shared() -> SharedFence<SqliteTx> {
+    pub(crate) fn shared() -> SharedFence<AppTx> {
         Arc::new(Self)
     }
 }
 
-impl Fence<SqliteTx> for Always {
-    fn hold<'a>(&'a self, _: &'a mut SqliteTx) -> BoxFuture<'a, Result<(), FenceError>> {
+impl Fence<AppTx> for Always {
+    fn hold<'a>(&'a self, _: &'a mut AppTx) -> BoxFuture<'a, Result<(), FenceError>> {
         Box::pin(async { Ok(()) })
     }
 }
 
-impl Fence<SqliteTx> for Never {
-    fn hold<'a>(&'a self, _: &'a mut SqliteTx) -> BoxFuture<'a, Result<(), FenceError>> {
+impl Fence<AppTx> for Never {
+    fn hold<'a>(&'a self, _: &'a mut AppTx) -> BoxFuture<'a, Result<(), FenceError>> {
         Box::pin(async { Err(FenceError::LeaseLost) })
     }
 }

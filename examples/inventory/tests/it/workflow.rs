@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde_json::json;
 use surefoot::prelude::*;
-use surefoot::sqlite::sqlx;
 use surefoot_inventory::database::{NewItem, add_items};
 use surefoot_inventory::events::StockLow;
 use surefoot_inventory::provider::wire::card;
+use surefoot_inventory::store::sqlx;
 
 use crate::provider;
 use crate::shop::{self, Shop, Staff};
@@ -44,7 +44,7 @@ impl Scene {
 
     async fn reserved(&self, item: &str) -> Vec<i64> {
         let mut tx = self.shop.store.begin().await.unwrap();
-        let sql = "SELECT reserved FROM stock WHERE item = ? ORDER BY warehouse";
+        let sql = "SELECT reserved FROM stock WHERE item = $1 ORDER BY warehouse";
         sqlx::query_scalar(sql).bind(item).fetch_all(&mut *tx).await.unwrap()
     }
 

@@ -1,0 +1,26 @@
+//! On which store the application runs. No other file names it: they say [`AppStore`] and [`AppTx`], in SQL that both
+//! stores understand (`$1` for the first value, whole numbers of 64 bits).
+
+use surefoot::prelude::*;
+
+pub use surefoot::postgres::sqlx;
+
+/// Where runs and the application's tables are.
+pub type AppStore = PostgresStore;
+/// What statements run on inside a transaction of it.
+pub type AppTx = PostgresTx;
+
+/// The application's tables.
+pub const SCHEMA: &str = include_str!("../schema.sql");
+/// How the command line names the store that [`open`] opens.
+pub const ARGUMENT: &str = "\"$DATABASE_URL\"";
+
+/// Opens the store of the program: the database that `DATABASE_URL` names.
+///
+/// # Errors
+/// The variable is not set, or the database cannot be used.
+pub async fn open() -> Result<AppStore, StoreError> {
+    let url = std::env::var("DATABASE_URL");
+    let url = url.map_err(|error| StoreError::Unavailable(Box::new(error)))?;
+    AppStore::open(&url).await
+}

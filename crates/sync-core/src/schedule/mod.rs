@@ -13,7 +13,7 @@ pub use cron::{BadCron, Cron};
 /// When something is due: a cron expression in a time zone.
 ///
 /// ```
-/// use surefoot_language::Schedule;
+/// use surefoot_sync_core::Schedule;
 /// let nightly = Schedule::new("30 2 * * *", Some("Europe/Berlin"))?;
 /// let next = nightly.next_after("2026-11-29T12:00:00Z".parse()?).unwrap();
 /// assert_eq!(next.to_string(), "2026-11-30T01:30:00.000000Z");

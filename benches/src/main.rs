@@ -2,6 +2,7 @@
 
 mod load;
 mod measure;
+mod postgres;
 mod sqlite;
 
 use std::process::ExitCode;
@@ -16,7 +17,8 @@ pub(crate) type Failed = Box<dyn std::error::Error + Send + Sync>;
 /// Runs one workload on one store and prints what was measured as a JSON line.
 #[derive(Debug, Parser)]
 pub(crate) struct Args {
-    /// `sqlite:FILE`, a file that does not exist yet, or a `postgres://` URL of an empty database.
+    /// `sqlite:FILE`, a file that does not exist yet, or the `postgres://` URL of a server on which a database is made
+    /// for the time of the load.
     #[arg(long)]
     store: String,
     /// What the steps call.
@@ -51,6 +53,7 @@ async fn main() -> ExitCode {
 async fn run(args: &Args) -> Result<String, Failed> {
     match args.store.split_once(':') {
         Some(("sqlite", file)) => sqlite::run(args, file).await,
+        Some(("postgres" | "postgresql", _)) => postgres::run(args, &args.store).await,
         _ => {
             Err(format!("`{}` is not a store: give sqlite:FILE or postgres://…", args.store).into())
         }

@@ -11,7 +11,7 @@ use crate::load::{APP, Begin, SCOPE};
 use crate::{Args, Failed};
 
 /// What stands in the store afterwards.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct Counted {
     /// Rows of the journal: commits with facts.
     pub(crate) rows: i64,
@@ -19,6 +19,10 @@ pub(crate) struct Counted {
     pub(crate) facts: i64,
     /// Runs that succeeded.
     pub(crate) ended: i64,
+    /// Bytes of log that the server wrote in the meantime, if it tells.
+    pub(crate) wal_bytes: Option<i64>,
+    /// What the store says of its own durability.
+    pub(crate) durability: String,
 }
 
 /// What the load saw.
@@ -28,7 +32,6 @@ pub(crate) struct Measured {
     took: Duration,
     /// From event to known end, of each run, in order of length.
     latencies: Vec<Duration>,
-    cpu: Duration,
 }
 
 impl Measured {
@@ -37,7 +40,7 @@ impl Measured {
         &self,
         engine: &str,
         args: &Args,
-        counted: Counted,
+        counted: &Counted,
     ) -> Result<String, Failed> {
         let runs = i64::try_from(args.runs)?;
         let steps = args.runs * args.steps;
@@ -59,7 +62,11 @@ impl Measured {
             "per_s": steps as f64 / seconds,
             "p50_ms": millis(50),
             "p99_ms": millis(99),
-            "client_cpu_us_per_step": self.cpu.as_secs_f64() * 1e6 / steps as f64,
+            "steps_in_all": steps,
+            // From the start of the program, since others count from there.
+            "client_cpu_s": cpu().as_secs_f64(),
+            "wal_bytes_per_step": counted.wal_bytes.map(|bytes| bytes as f64 / steps as f64),
+            "durability": counted.durability,
             "journal_rows": counted.rows,
             "facts": counted.facts,
         })
@@ -78,7 +85,6 @@ where
     let source = args.kind.workflow(args.steps);
     scope.publish(module.manifest(), Publication::new("load", source)).await?;
     let worker = kernel.worker(module).concurrency(args.concurrency).start().await?;
-    let before = cpu();
     let began = Instant::now();
     let next = Arc::new(AtomicUsize::new(0));
     let mut tasks = tokio::task::JoinSet::new();
@@ -90,10 +96,9 @@ where
         latencies.extend(done??);
     }
     let took = began.elapsed();
-    let cpu = cpu().saturating_sub(before);
     worker.stop(Duration::from_secs(5)).await;
     latencies.sort_unstable();
-    Ok(Measured { took, latencies, cpu })
+    Ok(Measured { took, latencies })
 }
 
 async fn one_after_another<S: TxStore + Clone>(

@@ -47,7 +47,7 @@ pub(crate) async fn run(args: &Args, file: &str) -> Result<String, Failed> {
         .build()?;
     let measured = measure::run(args, store, module).await?;
     let counted = count(&mut conn).await?;
-    measured.line("surefoot-sqlite", args, counted)
+    measured.line("surefoot-sqlite", args, &counted)
 }
 
 /// What is in the file, seen by somebody else.
@@ -60,5 +60,6 @@ async fn count(conn: &mut SqliteConnection) -> Result<Counted, sqlx::Error> {
         sqlx::query_as("SELECT count(*) FROM surefoot_run WHERE state = 'succeeded'")
             .fetch_one(conn)
             .await?;
-    Ok(Counted { rows, facts, ended })
+    let durability = "synchronous=FULL".to_owned();
+    Ok(Counted { rows, facts, ended, wal_bytes: None, durability })
 }

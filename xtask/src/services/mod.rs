@@ -175,6 +175,17 @@ fn missing(service: Service, failure: &Failure) -> Failure {
     ))
 }
 
+/// The programs of PostgreSQL, and a folder in which a server can be started.
+pub(crate) fn postgres(target: &Path) -> Result<(PathBuf, PathBuf), Failure> {
+    let place = servers::services_folder(&[target.join("services")]);
+    let place = place.map_err(|error| Failure::new(error.to_string()))?;
+    let programs = match servers::programs(Service::Postgres.programs()) {
+        Ok(given) => given,
+        Err(_) => Service::Postgres.fetch(&place)?,
+    };
+    Ok((programs, place))
+}
+
 /// What the tests of these packages need: `services` in the table `package.metadata.surefoot` of their manifests.
 pub(crate) fn wanted(packages: &[&Package]) -> Result<Vec<Service>, Failure> {
     let mut wanted = BTreeSet::new();

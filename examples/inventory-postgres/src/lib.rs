@@ -9,8 +9,6 @@ mod app;
 pub mod database;
 #[path = "../../inventory/src/mail.rs"]
 pub mod mail;
-#[path = "../../inventory/src/program.rs"]
-pub mod program;
 #[path = "../../inventory/src/quote/mod.rs"]
 pub mod quote;
 #[path = "../../inventory/src/stock.rs"]

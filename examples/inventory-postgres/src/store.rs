@@ -12,15 +12,3 @@ pub type AppTx = PostgresTx;
 
 /// The application's tables.
 pub const SCHEMA: &str = include_str!("../schema.sql");
-/// How the command line names the store that [`open`] opens.
-pub const ARGUMENT: &str = "\"$DATABASE_URL\"";
-
-/// Opens the store of the program: the database that `DATABASE_URL` names.
-///
-/// # Errors
-/// The variable is not set, or the database cannot be used.
-pub async fn open() -> Result<AppStore, StoreError> {
-    let url = std::env::var("DATABASE_URL");
-    let url = url.map_err(|error| StoreError::Unavailable(Box::new(error)))?;
-    AppStore::open(&url).await
-}

@@ -10,7 +10,6 @@
 //! | [`sendEmail`](mail::SendEmail) | idempotent | an outbox row under the effect key |
 //! | [`requestQuote`](quote::RequestQuote) | idempotent | a task under the effect key; another process does the work |
 //! | [`chargeCard`](payment::ChargeCard) | ambiguous | money, and a provider that is reached over a network |
-
 //!
 //! It runs on SQLite; [`store`] is the one file that says so. The package `surefoot-inventory-postgres` is made of the
 //! same files and another `store.rs`.
@@ -22,7 +21,6 @@ pub mod database;
 pub mod events;
 pub mod mail;
 pub mod payment;
-pub mod program;
 pub mod provider;
 pub mod quote;
 pub mod stock;

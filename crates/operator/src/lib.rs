@@ -8,6 +8,7 @@
 //! RFC 3339 in UTC with microseconds.
 
 mod author;
+mod detail;
 mod doctor;
 mod dry_run;
 mod error;
@@ -15,6 +16,7 @@ mod health;
 mod operator;
 mod read;
 mod retain;
+pub mod schema;
 mod store;
 mod unmatched;
 mod verb;
@@ -35,9 +37,10 @@ pub use verb::{Abandon, Cancel, Reconcile, Resolve, Retry};
 pub use view::{
     ActivationView, AppHealthView, At, AuditRowView, AuditView, BillView, CapChange, CheckView,
     DeletionView, DiffView, DoctorView, Done, EffectView, EffectsView, EmittedView,
-    EventHealthView, EventSummary, EventView, EventsView, HealthView, MissingModuleView,
-    OpenEffectView, Outcome, PrunedView, PublishedView, RedrivenView, RunView, RunsView, ShowView,
-    SignalSentView, SignalView, SignalsView, StepView, SwitchedView, VerdictView, VerdictsView,
-    VersionView, VersionsView, WatchView, WatchedStep, WorkerHealthView, WorkflowView,
-    WorkflowsView,
+    EventHealthView, EventSummary, EventView, EventsView, HealthView, JournalEntryView,
+    JournalView, MissingModuleView, OpenEffectView, Outcome, PrunedView, PublishedView,
+    RedrivenView, RunView, RunsView, ScheduleView, SchedulesView, ShowView, SignalSentView,
+    SignalView, SignalsView, StepView, StepsView, SwitchedView, VerdictView, VerdictsView,
+    VersionDetailView, VersionView, VersionsView, WatchView, WatchedStep, WorkerHealthView,
+    WorkflowView, WorkflowsView,
 };

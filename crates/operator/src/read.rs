@@ -25,12 +25,12 @@ pub(crate) struct Reading {
     pub(crate) detail: RunDetail,
     plan: Option<Plan>,
     sessions: Vec<SessionRow>,
-    unreadable: Option<String>,
+    pub(crate) unreadable: Option<String>,
     is_signaled: Option<bool>,
 }
 
 impl Reading {
-    fn input(&self) -> ExplainInput<'_> {
+    pub(crate) fn input(&self) -> ExplainInput<'_> {
         let journal: &[JournalEntry] = match &self.detail.journal {
             Ok(journal) => journal,
             Err(_) => &[],

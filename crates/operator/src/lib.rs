@@ -12,10 +12,12 @@ mod doctor;
 mod dry_run;
 mod error;
 mod health;
+mod inspect;
 mod operator;
 mod read;
 mod retain;
 mod store;
+mod timeline;
 mod unmatched;
 mod verb;
 mod view;
@@ -28,16 +30,19 @@ pub use error::{ErrorClass, OperatorError};
 pub use health::{
     CLOCK_SKEW_NOTED_FROM, EVENT_PENDING_RED_AFTER, RUN_DUE_RED_AFTER, UNSETTLED_RED_AFTER,
 };
+pub use inspect::JournalRange;
 pub use operator::Operator;
 pub use retain::{DeletePlace, PrunePolicy, Switch};
 pub use store::Store;
+pub use timeline::TimelineOf;
 pub use verb::{Abandon, Cancel, Reconcile, Resolve, Retry};
 pub use view::{
     ActivationView, AppHealthView, At, AuditRowView, AuditView, BillView, CapChange, CheckView,
     DeletionView, DiffView, DoctorView, Done, EffectView, EffectsView, EmittedView,
-    EventHealthView, EventSummary, EventView, EventsView, HealthView, MissingModuleView,
-    OpenEffectView, Outcome, PrunedView, PublishedView, RedrivenView, RunView, RunsView, ShowView,
-    SignalSentView, SignalView, SignalsView, StepView, SwitchedView, VerdictView, VerdictsView,
+    EventHealthView, EventSummary, EventView, EventsView, HealthView, InspectView, JournalRowView,
+    MissingModuleView, OpenEffectView, Outcome, PrunedView, PublishedView, RedrivenView, RunView,
+    RunsView, ScheduleView, SchedulesView, ShowView, SignalSentView, SignalView, SignalsView,
+    SliceView, StepView, SwitchedView, TimelineView, VerdictView, VerdictsView, VersionDetailView,
     VersionView, VersionsView, WatchView, WatchedStep, WorkerHealthView, WorkflowView,
     WorkflowsView,
 };

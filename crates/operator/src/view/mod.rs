@@ -2,6 +2,7 @@
 
 mod doctor;
 mod health;
+mod inspect;
 mod lists;
 mod retain;
 mod run;
@@ -13,6 +14,10 @@ use surefoot_kernel_core::{Micros, Timestamp};
 
 pub use doctor::{CapChange, CheckView, DiffView, DoctorView};
 pub use health::{AppHealthView, EventHealthView, HealthView, MissingModuleView, WorkerHealthView};
+pub use inspect::{
+    InspectView, JournalRowView, ScheduleView, SchedulesView, SliceView, TimelineView,
+    VersionDetailView,
+};
 pub use lists::{
     ActivationView, EffectView, EffectsView, EmittedView, EventView, EventsView, PublishedView,
     SignalSentView, SignalView, SignalsView, VersionView, VersionsView, WorkflowView,

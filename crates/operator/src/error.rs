@@ -140,7 +140,7 @@ pub enum OperatorError {
     Store(#[from] StoreError),
 }
 
-/// What a caller does about an error: the exit codes of the command line and the statuses of the HTTP API follow it.
+/// What a caller does about an error: the exit codes of the command line follow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorClass {
     /// What was asked is refused, or is not there.
@@ -151,6 +151,46 @@ pub enum ErrorClass {
     Unavailable,
     /// Somebody else was faster: look again, then decide.
     Conflict,
+}
+
+/// What went wrong, as far as programs tell it apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// Nothing of that name.
+    NotFound,
+    /// It is not as it was when it was looked at.
+    ChangedSince,
+    /// Somebody else was faster.
+    Conflict,
+    /// Nobody knows whether it was done; to repeat it is safe.
+    InDoubt,
+    /// It was asked in the wrong way.
+    Usage,
+    /// What was given is over a limit.
+    TooLarge,
+    /// What was given cannot be used: a payload, an output, a source.
+    Invalid,
+    /// It is not done as things stand.
+    Refused,
+    /// What is stored cannot be read by this build.
+    Unreadable,
+    /// The store cannot be reached or used.
+    Unavailable,
+}
+
+impl ErrorKind {
+    /// What a caller does about it.
+    #[must_use]
+    pub const fn class(self) -> ErrorClass {
+        match self {
+            Self::NotFound | Self::TooLarge | Self::Invalid | Self::Refused | Self::Unreadable => {
+                ErrorClass::Refused
+            }
+            Self::ChangedSince | Self::Conflict => ErrorClass::Conflict,
+            Self::Usage => ErrorClass::Usage,
+            Self::InDoubt | Self::Unavailable => ErrorClass::Unavailable,
+        }
+    }
 }
 
 fn listed(findings: &[SchemaFinding]) -> String {
@@ -165,11 +205,21 @@ impl OperatorError {
     /// What a caller does about it.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
+        self.kind().class()
+    }
+
+    /// What went wrong, as far as programs tell it apart.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Conflict { .. }
-            | Self::Busy { .. }
-            | Self::Publish(PublishError::NotExpected { .. }) => ErrorClass::Conflict,
-            Self::InDoubt { .. } => ErrorClass::Unavailable,
+            Self::NotFound { .. }
+            | Self::Publish(PublishError::NotFound { .. })
+            | Self::Retention(RetentionError::NotFound { .. }) => ErrorKind::NotFound,
+            Self::Conflict { .. } | Self::Publish(PublishError::NotExpected { .. }) => {
+                ErrorKind::ChangedSince
+            }
+            Self::Busy { .. } => ErrorKind::Conflict,
+            Self::InDoubt { .. } => ErrorKind::InDoubt,
             Self::NotACursor
             | Self::NotACode { .. }
             | Self::NoReason
@@ -180,22 +230,31 @@ impl OperatorError {
             | Self::Publish(PublishError::Name(_))
             | Self::NoApp
             | Self::NothingToPrune
-            | Self::ManyApps { .. } => ErrorClass::Usage,
-            Self::NotFound { .. }
-            | Self::Refused(_)
-            | Self::ParentMovedOn(_)
-            | Self::OutputInvalid { .. }
+            | Self::ManyApps { .. } => ErrorKind::Usage,
+            Self::OutputTooLarge { .. }
+            | Self::Emit(EmitError::TooLarge { .. })
+            | Self::Signal(SignalError::TooLarge { .. }) => ErrorKind::TooLarge,
+            Self::OutputInvalid { .. }
             | Self::OutputPayload { .. }
-            | Self::OutputTooLarge { .. }
-            | Self::Unreadable { .. } => ErrorClass::Refused,
+            | Self::Emit(EmitError::Payload { .. } | EmitError::Length { .. })
+            | Self::Signal(SignalError::Payload { .. } | SignalError::Length { .. })
+            | Self::Publish(
+                PublishError::Compile { .. }
+                | PublishError::KeyLength { .. }
+                | PublishError::Budget(_),
+            ) => ErrorKind::Invalid,
+            Self::Unreadable { .. } => ErrorKind::Unreadable,
             Self::Store(error)
             | Self::Emit(EmitError::Store(error))
             | Self::Signal(SignalError::Store(error))
             | Self::Publish(PublishError::Store(error))
             | Self::Retention(RetentionError::Store(error)) => of_store(error),
-            Self::Emit(_) | Self::Signal(_) | Self::Publish(_) | Self::Retention(_) => {
-                ErrorClass::Refused
-            }
+            Self::Refused(_)
+            | Self::ParentMovedOn(_)
+            | Self::Emit(_)
+            | Self::Signal(_)
+            | Self::Publish(_)
+            | Self::Retention(_) => ErrorKind::Refused,
         }
     }
 
@@ -239,16 +298,18 @@ impl OperatorError {
     }
 }
 
-fn of_store(error: &StoreError) -> ErrorClass {
+fn of_store(error: &StoreError) -> ErrorKind {
     if matches!(
         error,
         StoreError::Conflict | StoreError::LeaseLost | StoreError::TransactionConflict(_)
     ) {
-        ErrorClass::Conflict
-    } else if matches!(error, StoreError::Refused(_) | StoreError::Corrupt { .. }) {
-        ErrorClass::Refused
+        ErrorKind::Conflict
+    } else if matches!(error, StoreError::Refused(_)) {
+        ErrorKind::Refused
+    } else if matches!(error, StoreError::Corrupt { .. }) {
+        ErrorKind::Unreadable
     } else {
         // Whether it happened is found out by looking again; every verb may be repeated with its revision.
-        ErrorClass::Unavailable
+        ErrorKind::Unavailable
     }
 }

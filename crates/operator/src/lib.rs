@@ -26,7 +26,7 @@ mod watch;
 pub use author::{ActivateVersion, EmitEvent, PublishSource, SendTo};
 pub use doctor::WhichVersion;
 pub use dry_run::AskDryRun;
-pub use error::{ErrorClass, OperatorError};
+pub use error::{ErrorClass, ErrorKind, OperatorError};
 pub use health::{
     CLOCK_SKEW_NOTED_FROM, EVENT_PENDING_RED_AFTER, RUN_DUE_RED_AFTER, UNSETTLED_RED_AFTER,
 };

@@ -25,6 +25,7 @@ const STORE_SQLITE: &str = "surefoot-store-sqlite";
 const STORE_POSTGRES: &str = "surefoot-store-postgres";
 const WORKER: &str = "surefoot-worker";
 const OPERATOR: &str = "surefoot-operator";
+const CONSOLE: &str = "surefoot-console";
 const TEST_SERVERS: &str = "surefoot-test-servers";
 const TESTKIT: &str = "surefoot-testkit";
 const FACADE: &str = "surefoot";
@@ -46,6 +47,12 @@ const ROWS: &[Row] = &[
     Row { name: STORE_POSTGRES, uses: &[CORE], tests: &[TESTKIT] },
     Row { name: WORKER, uses: &[CORE, LANGUAGE, SYNC_CORE], tests: &[TESTKIT] },
     Row { name: OPERATOR, uses: &[CORE, LANGUAGE], tests: &[TESTKIT] },
+    // Its tests look at it through every store.
+    Row {
+        name: CONSOLE,
+        uses: &[CORE, LANGUAGE, OPERATOR],
+        tests: &[STORE_SQLITE, STORE_POSTGRES, WORKER, TESTKIT],
+    },
     Row { name: TEST_SERVERS, uses: &[], tests: &[] },
     Row {
         name: TESTKIT,
@@ -61,6 +68,7 @@ const ROWS: &[Row] = &[
             STORE_POSTGRES,
             WORKER,
             OPERATOR,
+            CONSOLE,
             TESTKIT,
             FACADE,
             INVENTORY,

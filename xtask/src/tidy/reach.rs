@@ -33,6 +33,7 @@ const RULES: &[(&str, &[&[&str]])] = &[
     ("surefoot-sync-core", &[IO]),
     ("surefoot-worker", &[ADAPTERS]),
     ("surefoot-operator", &[ADAPTERS]),
+    ("surefoot-console", &[ADAPTERS]),
 ];
 
 pub(super) fn findings(workspace: &Workspace) -> Result<Vec<Finding>, Failure> {

@@ -59,8 +59,8 @@ pub use event::{
 };
 pub use explain::{
     Coverage, EXPLAIN_MAX_ITERATIONS, EXPLAIN_MAX_STEPS, EffectNote, EffectNotes, ExplainInput,
-    Explanation, Iterations, LegalAction, Reason, ReasonKind, Repeat, SESSION_LIVE_FOR, Shown,
-    ShownError, StepState, explain, is_live, shown_steps,
+    Explanation, Iterations, LegalAction, PlanBranch, PlanStep, Reason, ReasonKind, Repeat,
+    SESSION_LIVE_FOR, Shown, ShownError, StepState, explain, is_live, outline, shown_steps,
 };
 pub use fact::{End, Fact, ReleaseReason, SaidBy, Taken};
 pub use id::{App, EventId, IdError, RunId, Scope, SessionId, StepKey, VersionId, WorkflowKey};
@@ -74,10 +74,11 @@ pub use ports::{
     FenceError, GroupRow, Ids, JournalEntry, JournalText, LoadRequest, Locked, OpenEffectRow,
     OperatorStore, Page, PassTime, Place, PlanStore, Prunable, Prune, Pruned, Publish,
     PublishError, Published, Recovered, Redrive, Redriven, RenewRequest, Renewed, RetentionError,
-    RetentionStore, RunDetail, RunFilter, RunRow, RunStore, Scan, ScheduleRow, Schedules,
-    SendSignal, SessionReport, SessionRow, SetActivation, SignalError, SignalRow, SignalSent,
-    Source, Standing, StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest, Trace,
-    TxStore, TxWork, ValueResolver, WakeBus, Work, WorkflowRow,
+    RetentionStore, RunCount, RunDetail, RunFilter, RunRow, RunSpan, RunStore, Scan, ScheduleRow,
+    Schedules, SendSignal, SessionReport, SessionRow, SetActivation, SignalError, SignalRow,
+    SignalSent, Source, Standing, StoreError, StoreFact, Stored, StoredVersion,
+    TIMELINE_MAX_SLICES, TakeOverRequest, Trace, TxStore, TxWork, ValueResolver, WakeBus, Work,
+    WorkflowRow,
 };
 pub use run::{
     Attention, CancelRequest, Failure, Fenced, Lease, Mode, OpenEffect, Origin, Parent, Phase,

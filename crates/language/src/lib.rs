@@ -27,7 +27,7 @@ pub use answer::{
 };
 pub use bind::{Bindings, bind, compile_and_bind};
 pub use binding::{AnyStore, Binding, Fenced, Join, On, RunsOn};
-pub use compile::{Compiled, Ir, compile};
+pub use compile::{Compiled, Ir, compile, next_due};
 pub use context::{
     AmbiguousCx, ChildrenOnStep, Detached, IdempotentCx, PureCx, Resumed, StepCx, StepData,
     StepPort, TransactionalCx,

@@ -87,7 +87,11 @@ impl Operator {
         Ok(DiffView { before: before.version, after: after.version, diff, budget })
     }
 
-    async fn plan_of(&self, which: WhichVersion) -> Result<(StoredVersion, Plan), OperatorError> {
+    /// A version with its plan and source.
+    pub(crate) async fn stored_version(
+        &self,
+        which: WhichVersion,
+    ) -> Result<StoredVersion, OperatorError> {
         let id = match which {
             WhichVersion::Id(id) => id,
             WhichVersion::Revision { app, scope, workflow, revision } => {
@@ -99,10 +103,14 @@ impl Operator {
             }
         };
         let stored = self.store.version_load(id).await?;
-        let stored = stored.ok_or_else(|| OperatorError::not_found(format!("version {id}")))?;
+        stored.ok_or_else(|| OperatorError::not_found(format!("version {id}")))
+    }
+
+    async fn plan_of(&self, which: WhichVersion) -> Result<(StoredVersion, Plan), OperatorError> {
+        let stored = self.stored_version(which).await?;
         let plan =
             payload::from_stored(&stored.plan).map_err(|error| OperatorError::Unreadable {
-                what: format!("the plan of version {id}"),
+                what: format!("the plan of version {}", stored.version),
                 why: error.to_string(),
             })?;
         Ok((stored, plan))

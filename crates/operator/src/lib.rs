@@ -13,11 +13,13 @@ mod doctor;
 mod dry_run;
 mod error;
 mod health;
+mod inspect;
 mod operator;
 mod read;
 mod retain;
 pub mod schema;
 mod store;
+mod timeline;
 mod unmatched;
 mod verb;
 mod view;
@@ -30,17 +32,19 @@ pub use error::{ErrorClass, ErrorKind, OperatorError};
 pub use health::{
     CLOCK_SKEW_NOTED_FROM, EVENT_PENDING_RED_AFTER, RUN_DUE_RED_AFTER, UNSETTLED_RED_AFTER,
 };
+pub use inspect::JournalRange;
 pub use operator::Operator;
 pub use retain::{DeletePlace, PrunePolicy, Switch};
 pub use store::Store;
+pub use timeline::TimelineOf;
 pub use verb::{Abandon, Cancel, Reconcile, Resolve, Retry};
 pub use view::{
     ActivationView, AppHealthView, At, AuditRowView, AuditView, BillView, CapChange, CheckView,
     DeletionView, DiffView, DoctorView, Done, EffectView, EffectsView, EmittedView,
-    EventHealthView, EventSummary, EventView, EventsView, HealthView, JournalEntryView,
+    EventHealthView, EventSummary, EventView, EventsView, HealthView, InspectView, JournalRowView,
     JournalView, MissingModuleView, OpenEffectView, Outcome, PrunedView, PublishedView,
     RedrivenView, RunView, RunsView, ScheduleView, SchedulesView, ShowView, SignalSentView,
-    SignalView, SignalsView, StepView, StepsView, SwitchedView, VerdictView, VerdictsView,
-    VersionDetailView, VersionView, VersionsView, WatchView, WatchedStep, WorkerHealthView,
-    WorkflowView, WorkflowsView,
+    SignalView, SignalsView, SliceView, StepView, StepsView, SwitchedView, TimelineView,
+    VerdictView, VerdictsView, VersionDetailView, VersionView, VersionsView, WatchView,
+    WatchedStep, WorkerHealthView, WorkflowView, WorkflowsView,
 };

@@ -30,6 +30,10 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
+    pub(crate) fn plan(&self) -> Option<&Plan> {
+        self.plan.as_ref()
+    }
+
     pub(crate) fn input(&self) -> ExplainInput<'_> {
         let journal: &[JournalEntry] = match &self.detail.journal {
             Ok(journal) => journal,
@@ -69,6 +73,11 @@ impl Operator {
     /// [`OperatorError::NotFound`].
     pub async fn show(&self, run: RunId) -> Result<ShowView, OperatorError> {
         let reading = self.reading(run).await?;
+        self.shown(&reading).await
+    }
+
+    pub(crate) async fn shown(&self, reading: &Reading) -> Result<ShowView, OperatorError> {
+        let run = reading.detail.run.id;
         let (steps, steps_omitted) = shown_steps(&reading.input(), SHOW_MAX_STEPS);
         let children =
             RunFilter { parent: Some(run), limit: SHOW_MAX_CHILDREN, ..RunFilter::default() };

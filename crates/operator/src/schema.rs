@@ -491,3 +491,31 @@ pub struct LegalAction {
     /// When it is the right thing.
     why: String,
 }
+
+/// One step of a plan, in its place.
+#[derive(Debug, JsonSchema)]
+pub struct PlanStep {
+    /// Its place; a step's key without the iterations.
+    place: String,
+    /// The action, or the word of a built-in step.
+    action: String,
+    /// What the action promises; built-in steps have none.
+    class: Option<EffectClass>,
+    /// The author's label.
+    label: Option<String>,
+    /// The name its output is bound to.
+    save_as: Option<String>,
+    /// Where in the source, from 1.
+    line: u32,
+    /// What is inside of it.
+    branches: Vec<PlanBranch>,
+}
+
+/// A list of steps inside a step.
+#[derive(Debug, JsonSchema)]
+pub struct PlanBranch {
+    /// As authors know it: `then`, `else`, `case 1`, `default`, `catch`, `each`.
+    name: String,
+    /// In order.
+    steps: Vec<PlanStep>,
+}

@@ -51,6 +51,7 @@ statements! {
     META_SET_SCHEMA = "meta/set_schema",
     OPERATOR_APPS = "operator/apps",
     OPERATOR_AUDIT = "operator/audit",
+    OPERATOR_TIMELINE = "operator/timeline",
     OPERATOR_CHILDREN = "operator/children",
     OPERATOR_COUNT_EVENTS = "operator/count_events",
     OPERATOR_COUNT_RUNS = "operator/count_runs",

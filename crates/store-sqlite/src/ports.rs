@@ -13,10 +13,11 @@ use surefoot_kernel_core::{
     CreateDryRun, Delete, Deleted, Dispatched, EffectRow, Emission, Emit, EmitError, EventFilter,
     EventRow, EventStore, Expired, Fence, GroupRow, LoadRequest, OperatorStore, Page, Place,
     PlanStore, Prune, Pruned, Publish, PublishError, Published, Recovered, Redrive, Redriven,
-    RenewRequest, Renewed, RetentionError, RetentionStore, Run, RunDetail, RunFilter, RunId,
-    RunRow, RunStore, Scan, Schedules, Scope, SendSignal, SessionReport, SessionRow, SetActivation,
-    SignalError, SignalRow, SignalSent, Stamp, StoreError, StoreFact, Stored, StoredVersion,
-    TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, WorkflowKey, WorkflowRow,
+    RenewRequest, Renewed, RetentionError, RetentionStore, Run, RunCount, RunDetail, RunFilter,
+    RunId, RunRow, RunSpan, RunStore, Scan, Schedules, Scope, SendSignal, SessionReport,
+    SessionRow, SetActivation, SignalError, SignalRow, SignalSent, Stamp, StoreError, StoreFact,
+    Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, WorkflowKey,
+    WorkflowRow,
 };
 
 use crate::child::create::{Create, OnTransaction};
@@ -273,6 +274,13 @@ impl OperatorStore for SqliteStore {
             Box::pin(async move { operator::health::health(conn, &app, now).await })
         });
         health.await
+    }
+
+    async fn run_timeline(&self, span: RunSpan) -> Result<Vec<RunCount>, StoreError> {
+        let timeline = self.read(move |conn| {
+            Box::pin(async move { operator::timeline::timeline(conn, &span).await })
+        });
+        timeline.await
     }
 
     async fn store_check(&self) -> Result<Vec<StoreFact>, StoreError> {

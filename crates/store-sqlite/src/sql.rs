@@ -128,6 +128,7 @@ statements! {
     OPERATOR_APPS = "operator/apps",
     OPERATOR_RUNS = "operator/runs",
     OPERATOR_RUNS_IN_STATE = "operator/runs_in_state",
+    OPERATOR_TIMELINE = "operator/timeline",
     OPERATOR_CHILDREN = "operator/children",
     OPERATOR_EFFECTS = "operator/effects",
     OPERATOR_EVENTS = "operator/events",

@@ -77,6 +77,7 @@ methods! {
     SignalList = "signal_list" read,
     SessionList = "session_list" read,
     AppHealth = "app_health" read,
+    RunTimeline = "run_timeline" read,
     StoreCheck = "store_check" read,
     AuditList = "audit_list" read,
     EventExpire = "event_expire" write,

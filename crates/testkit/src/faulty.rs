@@ -12,10 +12,10 @@ use surefoot_kernel_core::{
     EmitError, EventFilter, EventRow, EventStore, Expired, Fence, FenceError, GroupRow,
     LoadRequest, Locked, OperatorStore, Page, Place, PlanStore, Prune, Pruned, Publish,
     PublishError, Published, Recovered, Redrive, Redriven, RenewRequest, Renewed, RetentionError,
-    RetentionStore, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan, Schedules, Scope,
-    SendSignal, SessionReport, SessionRow, SetActivation, SignalError, SignalRow, SignalSent,
-    Stamp, StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore,
-    TxWork, VersionId, Work, WorkflowKey, WorkflowRow,
+    RetentionStore, Run, RunCount, RunDetail, RunFilter, RunId, RunRow, RunSpan, RunStore, Scan,
+    Schedules, Scope, SendSignal, SessionReport, SessionRow, SetActivation, SignalError, SignalRow,
+    SignalSent, Stamp, StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest, Timestamp,
+    TxStore, TxWork, VersionId, Work, WorkflowKey, WorkflowRow,
 };
 
 use crate::fault::{FaultPlan, Method, Stop, When};
@@ -236,6 +236,10 @@ impl<S: TxStore> OperatorStore for FaultyStore<S> {
 
     async fn app_health(&self, app: &App) -> Result<AppHealth, StoreError> {
         self.plan.through(Method::AppHealth, self.inner.app_health(app)).await
+    }
+
+    async fn run_timeline(&self, span: RunSpan) -> Result<Vec<RunCount>, StoreError> {
+        self.plan.through(Method::RunTimeline, self.inner.run_timeline(span)).await
     }
 
     async fn store_check(&self) -> Result<Vec<StoreFact>, StoreError> {

@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use surefoot_kernel_core::{
     App, AppHealth, AuditRow, EffectRow, EventFilter, EventRow, OperatorStore, Page,
-    RestoreInvalid, RunDetail, RunFilter, RunId, RunRow, Scope, SessionRow, SignalRow, StoreError,
-    StoreFact,
+    RestoreInvalid, RunCount, RunDetail, RunFilter, RunId, RunRow, RunSpan, Scope, SessionRow,
+    SignalRow, StoreError, StoreFact,
 };
 
 use crate::store::Site;
@@ -78,6 +78,10 @@ impl<S: OperatorStore, V: View> OperatorStore for CodecStore<S, V> {
 
     async fn app_health(&self, app: &App) -> Result<AppHealth, StoreError> {
         self.inner.app_health(app).await
+    }
+
+    async fn run_timeline(&self, span: RunSpan) -> Result<Vec<RunCount>, StoreError> {
+        self.inner.run_timeline(span).await
     }
 
     async fn store_check(&self) -> Result<Vec<StoreFact>, StoreError> {

@@ -219,7 +219,7 @@ async fn switch(
 }
 
 async fn version(caller: Caller, PathOf(version): PathOf<String>) -> Answered<VersionDetailView> {
-    Ok(Json(caller.operator.version(named(&version)?).await?))
+    Ok(Json(caller.operator.version(WhichVersion::Id(named(&version)?)).await?))
 }
 
 async fn diff(caller: Caller, Query(query): Query<DiffQuery>) -> Answered<DiffView> {

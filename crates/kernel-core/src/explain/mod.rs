@@ -10,6 +10,7 @@ mod foresee;
 mod history;
 mod legal;
 mod moving;
+mod outline;
 mod steps;
 mod text;
 mod walk;
@@ -25,6 +26,7 @@ use crate::{
 pub use effects::{EffectNote, EffectNotes, Repeat};
 pub use legal::LegalAction;
 pub use moving::{Reason, ReasonKind};
+pub use outline::{PlanBranch, PlanStep, outline};
 pub use steps::{Iterations, Shown, StepState};
 pub(crate) use walk::branches_of;
 

@@ -407,23 +407,11 @@ impl Walk<'_, '_> {
 
     fn blank(&self, node: &Step, path: &KeyPath) -> Shown {
         let key = path.key();
-        let (action, class) = match &node.kind {
-            StepKind::Action { action, .. } => (action.as_str(), self.known.class_of(action)),
-            StepKind::If { .. } => ("if", None),
-            StepKind::Switch { .. } => ("switch", None),
-            StepKind::ForEach { .. } => ("forEach", None),
-            StepKind::SetVariable { .. } => ("setVariable", None),
-            StepKind::Succeed { .. } => ("succeed", None),
-            StepKind::Fail { .. } => ("fail", None),
-            StepKind::Delay(_) => ("delay", None),
-            StepKind::WaitFor { .. } => ("waitFor", None),
-            StepKind::RunWorkflow { .. } => ("runWorkflow", None),
-            StepKind::RunWorkflows { .. } => ("runWorkflows", None),
-        };
+        let class = node.action().and_then(|action| self.known.class_of(action));
         Shown {
             effect_key: self.known.effect_key(class, &key),
             key,
-            action: action.to_owned(),
+            action: node.does().to_owned(),
             class,
             label: node.label.clone(),
             line: node.line,

@@ -128,7 +128,7 @@ fn add_list(steps: &[Step], path: &KeyPath, inside: Option<usize>, flat: &mut Ve
         let number = flat.len();
         let inside = inside.map(|outer| (outer, list_name(flat, outer, path)));
         let own = own_of(step);
-        flat.push(Flat { place: at.place().to_owned(), does: does(step, &own), inside, own });
+        flat.push(Flat { place: at.place().to_owned(), does: step.does().to_owned(), inside, own });
         for (branch, list) in branches_of(step) {
             add_list(list, &at.clone().branch(branch), Some(number), flat);
         }
@@ -161,14 +161,6 @@ fn own_of(step: &Step) -> Value {
         }
     }
     value
-}
-
-fn does(step: &Step, own: &Value) -> String {
-    if let Some(action) = step.action() {
-        return action.to_owned();
-    }
-    let kinds = own.as_object().into_iter().flat_map(serde_json::Map::keys);
-    kinds.into_iter().find(|key| *key != "saveAs").cloned().unwrap_or_default()
 }
 
 fn steps(old: &[Flat], new: &[Flat]) -> Vec<StepDiff> {

@@ -299,6 +299,24 @@ impl Step {
         Some(self.called()?.action)
     }
 
+    /// The action that it calls, or the word of a built-in step.
+    #[must_use]
+    pub fn does(&self) -> &str {
+        match &self.kind {
+            StepKind::Action { action, .. } => action,
+            StepKind::If { .. } => "if",
+            StepKind::Switch { .. } => "switch",
+            StepKind::ForEach { .. } => "forEach",
+            StepKind::SetVariable { .. } => "setVariable",
+            StepKind::Succeed { .. } => "succeed",
+            StepKind::Fail { .. } => "fail",
+            StepKind::Delay(_) => "delay",
+            StepKind::WaitFor { .. } => "waitFor",
+            StepKind::RunWorkflow { .. } => "runWorkflow",
+            StepKind::RunWorkflows { .. } => "runWorkflows",
+        }
+    }
+
     /// What runs when its action failed for good, if the author gave any.
     #[must_use]
     pub fn catch(&self) -> Option<&[Self]> {

@@ -26,7 +26,8 @@ pub use error::{EmitError, FenceError, PublishError, SignalError, Source, StoreE
 pub use events::{Dispatched, Eager, Emission, Emit, EventStore, SendSignal, SignalSent};
 pub use operator::{
     AppHealth, AuditRow, EffectRow, EventFilter, EventRow, EventStatus, OperatorStore, Page,
-    RunDetail, RunFilter, RunRow, SessionRow, SignalRow, Standing, StoreFact,
+    RunCount, RunDetail, RunFilter, RunRow, RunSpan, SessionRow, SignalRow, Standing, StoreFact,
+    TIMELINE_MAX_SLICES,
 };
 pub use plans::{
     Activate, Activation, ActivationSet, PlanStore, Publish, Published, ScheduleRow, Schedules,

@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::{GroupRow, JournalEntry, StoreError};
 use crate::plan::Footprint;
 use crate::{
-    App, Budget, EffectState, EventId, Invocation, Mode, OpenEffect, RestoreInvalid, Run, RunId,
-    RunState, Scope, SessionId, StepKey, Timestamp, VersionId, WorkflowKey,
+    App, Budget, EffectState, EventId, Invocation, Micros, Mode, OpenEffect, RestoreInvalid, Run,
+    RunId, RunState, Scope, SessionId, StepKey, Timestamp, VersionId, WorkflowKey,
 };
 
 /// The operator's reads. Writes go through [`RunStore::run_commit`](super::RunStore::run_commit) with an audit row.
@@ -46,6 +46,10 @@ pub trait OperatorStore: Send + Sync {
 
     /// The numbers of one app at one moment.
     async fn app_health(&self, app: &App) -> Result<AppHealth, StoreError>;
+
+    /// How many runs were created in each slice of a span of time, by where they stand now; children and dry runs
+    /// aside. Slices and states without runs are left out.
+    async fn run_timeline(&self, span: RunSpan) -> Result<Vec<RunCount>, StoreError>;
 
     /// The store's own settings and state: what `doctor` shows.
     async fn store_check(&self) -> Result<Vec<StoreFact>, StoreError>;
@@ -91,6 +95,64 @@ pub struct RunFilter {
     pub limit: u32,
     /// From the page before.
     pub cursor: Option<String>,
+}
+
+/// A span of time, in slices of equal length.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunSpan {
+    /// Only of this app.
+    pub app: App,
+    /// Only of this scope.
+    pub scope: Option<Scope>,
+    /// Created at or after.
+    pub from: Timestamp,
+    /// How long a slice is; taken as one microsecond at least.
+    pub slice: Micros,
+    /// How many there are, at most [`TIMELINE_MAX_SLICES`].
+    pub slices: u32,
+}
+
+/// Slices of one timeline.
+pub const TIMELINE_MAX_SLICES: u32 = 500;
+
+impl RunSpan {
+    /// The length of a slice, in microseconds, at least 1.
+    #[must_use]
+    pub const fn slice_micros(&self) -> i64 {
+        let micros = self.slice.get();
+        if micros < 1 { 1 } else { micros }
+    }
+
+    /// The end, itself not in the span.
+    #[must_use]
+    pub const fn until(&self) -> Timestamp {
+        let slices =
+            if self.slices > TIMELINE_MAX_SLICES { TIMELINE_MAX_SLICES } else { self.slices };
+        let length = self.slice_micros().saturating_mul(slices as i64);
+        Timestamp::from_micros(self.from.micros().saturating_add(length))
+    }
+
+    /// The slice that an instant falls into.
+    #[must_use]
+    pub fn slice_of(&self, at: Timestamp) -> Option<u32> {
+        if at < self.from || at >= self.until() {
+            return None;
+        }
+        u32::try_from(at.since(self.from).get() / self.slice_micros()).ok()
+    }
+}
+
+/// Runs of one slice of a span that stand alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunCount {
+    /// Which slice, from 0.
+    pub slice: u32,
+    /// Where they stand now.
+    pub state: RunState,
+    /// How many.
+    pub count: u64,
+    /// The longest that one of them waited from its creation to its first claim; `None` where none was claimed.
+    pub worst_lag: Option<Micros>,
 }
 
 /// A run in a list.

@@ -26,6 +26,7 @@ use crate::manifest::{Limits, Manifest};
 use crate::source::Span;
 use crate::yaml::{self, Node};
 pub(crate) use fields::quoting;
+pub use schedule::next_due;
 use scope::Scope;
 
 /// What came of a source.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use surefoot_kernel_core::plan::{SchedulePlan, TriggerPlan};
-use surefoot_kernel_core::schedule_event;
+use surefoot_kernel_core::{Timestamp, schedule_event};
 use surefoot_sync_core::{BadSchedule, Schedule};
 
 use super::Compiler;
@@ -15,6 +15,12 @@ use crate::yaml::Entry;
 
 /// Characters of a schedule's name: it is part of the event type.
 const NAME_MAX_CHARS: usize = 100;
+
+/// When the schedule of a plan is due next, behind an instant; `None` if never, or if this build cannot read it.
+#[must_use]
+pub fn next_due(schedule: &SchedulePlan, after: Timestamp) -> Option<Timestamp> {
+    Schedule::of_plan(schedule).ok()?.next_after(after)
+}
 
 impl Compiler<'_> {
     pub(super) fn compile_schedules(&mut self, section: &Entry, path: &Path<'_>) {

@@ -3,6 +3,7 @@
 mod detail;
 mod doctor;
 mod health;
+mod inspect;
 mod lists;
 mod retain;
 mod run;
@@ -14,11 +15,13 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 use surefoot_kernel_core::{Micros, Timestamp};
 
-pub use detail::{
-    JournalEntryView, JournalView, ScheduleView, SchedulesView, StepsView, VersionDetailView,
-};
+pub use detail::{JournalView, StepsView};
 pub use doctor::{CapChange, CheckView, DiffView, DoctorView};
 pub use health::{AppHealthView, EventHealthView, HealthView, MissingModuleView, WorkerHealthView};
+pub use inspect::{
+    InspectView, JournalRowView, ScheduleView, SchedulesView, SliceView, TimelineView,
+    VersionDetailView,
+};
 pub use lists::{
     ActivationView, EffectView, EffectsView, EmittedView, EventView, EventsView, PublishedView,
     SignalSentView, SignalView, SignalsView, VersionView, VersionsView, WorkflowView,

@@ -6,6 +6,7 @@ mod authoring;
 mod children;
 mod faults;
 mod health;
+mod inspect;
 mod looking;
 mod outage;
 mod places;

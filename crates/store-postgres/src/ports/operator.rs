@@ -3,8 +3,9 @@
 use async_trait::async_trait;
 
 use surefoot_kernel_core::{
-    App, AppHealth, AuditRow, EffectRow, EventFilter, EventRow, OperatorStore, Page, RunDetail,
-    RunFilter, RunId, RunRow, Scope, SessionRow, SignalRow, StoreError, StoreFact,
+    App, AppHealth, AuditRow, EffectRow, EventFilter, EventRow, OperatorStore, Page, RunCount,
+    RunDetail, RunFilter, RunId, RunRow, RunSpan, Scope, SessionRow, SignalRow, StoreError,
+    StoreFact,
 };
 
 use crate::operator;
@@ -79,6 +80,13 @@ impl OperatorStore for PostgresStore {
             Box::pin(async move { operator::health::health(conn, &app, now).await })
         });
         health.await
+    }
+
+    async fn run_timeline(&self, span: RunSpan) -> Result<Vec<RunCount>, StoreError> {
+        let timeline = self.read(move |conn| {
+            Box::pin(async move { operator::timeline::timeline(conn, &span).await })
+        });
+        timeline.await
     }
 
     async fn store_check(&self) -> Result<Vec<StoreFact>, StoreError> {

@@ -5,3 +5,4 @@ pub(crate) mod events;
 pub(crate) mod health;
 pub(crate) mod page;
 pub(crate) mod runs;
+pub(crate) mod timeline;

@@ -24,11 +24,11 @@ use surefoot_kernel_core::{
     CreateDryRun, Delete, Deleted, Dispatched, EffectRow, Emission, Emit, EmitError, EventFilter,
     EventRow, EventStore, Expired, Fence, GroupRow, LoadRequest, Locked, Micros, OperatorStore,
     Page, PassTime, Place, PlanStore, Prune, Pruned, Publish, PublishError, Published, Recovered,
-    Redrive, Redriven, RenewRequest, Renewed, RetentionError, RetentionStore, Run, RunDetail,
-    RunFilter, RunId, RunRow, RunStore, Scan, Schedules, Scope, SendSignal, SessionReport,
-    SessionRow, SetActivation, SignalError, SignalRow, SignalSent, Stamp, StoreError, StoreFact,
-    Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, Work,
-    WorkflowKey, WorkflowRow,
+    Redrive, Redriven, RenewRequest, Renewed, RetentionError, RetentionStore, Run, RunCount,
+    RunDetail, RunFilter, RunId, RunRow, RunSpan, RunStore, Scan, Schedules, Scope, SendSignal,
+    SessionReport, SessionRow, SetActivation, SignalError, SignalRow, SignalSent, Stamp,
+    StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork,
+    VersionId, Work, WorkflowKey, WorkflowRow,
 };
 
 pub use self::factory::MemoryFactory;
@@ -269,6 +269,10 @@ impl OperatorStore for MemoryStore {
 
     async fn app_health(&self, app: &App) -> Result<AppHealth, StoreError> {
         Ok(self.read().app_health(app, self.clock.now()))
+    }
+
+    async fn run_timeline(&self, span: RunSpan) -> Result<Vec<RunCount>, StoreError> {
+        Ok(self.read().run_timeline(&span))
     }
 
     async fn store_check(&self) -> Result<Vec<StoreFact>, StoreError> {

@@ -1,10 +1,12 @@
 //! What people look at.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 use surefoot_kernel_core::{
     App, AppHealth, AuditRow, Budget, Code, EffectRow, EventFilter, EventId, EventRow, EventStatus,
-    Mode, Origin, Page, Phase, Run, RunDetail, RunFilter, RunId, RunRow, RunState, Scope,
-    SessionRow, SignalRow, Standing, StoreError, Timestamp,
+    Mode, Origin, Page, Phase, Run, RunCount, RunDetail, RunFilter, RunId, RunRow, RunSpan,
+    RunState, Scope, SessionRow, SignalRow, Standing, StoreError, Timestamp,
 };
 
 use super::runs::journal_after;
@@ -202,6 +204,26 @@ impl State {
         health
     }
 
+    pub(super) fn run_timeline(&self, span: &RunSpan) -> Vec<RunCount> {
+        let mut counts: BTreeMap<(u32, RunState), RunCount> = BTreeMap::new();
+        let runs = self.runs.values().map(|entry| &entry.run);
+        let shown = runs.filter(|run| {
+            let origin = &run.origin;
+            let is_listed = origin.mode == Mode::Execute && origin.parent.is_none();
+            is_of(origin, &span.app, span.scope.as_ref()) && is_listed
+        });
+        for run in shown {
+            let Some(slice) = span.slice_of(run.origin.created_at) else { continue };
+            let state = run.state();
+            let lag = run.started_at.map(|at| at.since(run.origin.created_at));
+            let empty = RunCount { slice, state, count: 0, worst_lag: None };
+            let entry = counts.entry((slice, state)).or_insert(empty);
+            entry.count += 1;
+            entry.worst_lag = entry.worst_lag.max(lag);
+        }
+        counts.into_values().collect()
+    }
+
     pub(super) fn audit_list(&self, app: &App, scope: Option<&Scope>, limit: u32) -> Vec<AuditRow> {
         let of_place = self
             .audit
@@ -245,8 +267,7 @@ fn without_result(run: &Run) -> Run {
 }
 
 fn due_by_footprint(runs: &[&Run], mode: Mode, now: Timestamp) -> Vec<(String, u64, Timestamp)> {
-    let mut due: std::collections::BTreeMap<&str, (u64, Timestamp)> =
-        std::collections::BTreeMap::new();
+    let mut due: BTreeMap<&str, (u64, Timestamp)> = BTreeMap::new();
     for run in runs.iter().filter(|run| run.origin.mode == mode) {
         if let Some(at) = run.claimable_at().filter(|at| *at <= now) {
             let (count, oldest) = due.entry(&run.origin.footprint).or_insert((0, at));

@@ -241,6 +241,9 @@ macro_rules! store_suite {
                     sessions_are_listed_until_they_end
                     health_counts_runs_by_state
                 }
+                timeline {
+                    a_timeline_counts_every_run_of_its_span_once
+                }
                 transactions {
                     an_event_exists_exactly_if_its_transaction_committed
                     an_open_transaction_is_seen_by_nobody_else

@@ -16,10 +16,10 @@ use surefoot_kernel_core::{
     Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Expired, Fence, FenceError,
     GroupRow, LoadRequest, Locked, Micros, OperatorStore, Page, Place, PlanStore, Prune, Pruned,
     Publish, PublishError, Published, Receipt, Recovered, Redrive, Redriven, RenewRequest, Renewed,
-    RetentionError, RetentionStore, Run, RunDetail, RunFilter, RunId, RunRow, RunStore, Scan,
-    Schedules, Scope, SendSignal, SessionReport, SessionRow, SetActivation, SignalError, SignalRow,
-    SignalSent, Stamp, StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest, Timestamp,
-    TxStore, TxWork, VersionId, Work, WorkflowKey, WorkflowRow,
+    RetentionError, RetentionStore, Run, RunCount, RunDetail, RunFilter, RunId, RunRow, RunSpan,
+    RunStore, Scan, Schedules, Scope, SendSignal, SessionReport, SessionRow, SetActivation,
+    SignalError, SignalRow, SignalSent, Stamp, StoreError, StoreFact, Stored, StoredVersion,
+    TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, Work, WorkflowKey, WorkflowRow,
 };
 use surefoot_testkit::suite::{
     StoreFactory, Tamper, Tampered, World, budgets, children, dispatch, events, fence, fidelity,
@@ -310,6 +310,10 @@ impl OperatorStore for Wrong {
 
     async fn app_health(&self, app: &App) -> Result<AppHealth, StoreError> {
         self.inner.app_health(app).await
+    }
+
+    async fn run_timeline(&self, span: RunSpan) -> Result<Vec<RunCount>, StoreError> {
+        self.inner.run_timeline(span).await
     }
 
     async fn store_check(&self) -> Result<Vec<StoreFact>, StoreError> {

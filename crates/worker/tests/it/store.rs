@@ -376,7 +376,10 @@ impl OperatorStore for TestStore {
     async fn run_list(&self, filter: RunFilter) -> Result<Page<RunRow>, StoreError> {
         self.inner.run_list(filter).await
     }
-    async fn run_detail(&self, run: RunId) -> Result<Option<RunDetail>, StoreError> {
+    async fn run_detail(
+        &self,
+        run: RunId,
+    ) -> Result<Option<RunCount, RunSpan, RunDetail>, StoreError> {
         self.inner.run_detail(run).await
     }
     async fn effect_list(
@@ -404,6 +407,10 @@ impl OperatorStore for TestStore {
     async fn app_health(&self, app: &App) -> Result<AppHealth, StoreError> {
         self.inner.app_health(app).await
     }
+    async fn run_timeline(&self, span: RunSpan) -> Result<Vec<RunCount>, StoreError> {
+        self.inner.run_timeline(span).await
+    }
+
     async fn store_check(&self) -> Result<Vec<StoreFact>, StoreError> {
         self.inner.store_check().await
     }

@@ -1,0 +1,34 @@
+//! Runs counted over time, for charts.
+
+use sqlx::{Row, SqliteConnection};
+
+use surefoot_kernel_core::{Micros, RunCount, RunSpan, RunState, Scope};
+
+use crate::error::Fault;
+use crate::event::emit::unreadable;
+use crate::plan::list::read_count;
+use crate::sql;
+
+/// One range of one index, counted; what it answers does not grow with the runs.
+pub(crate) async fn timeline(
+    conn: &mut SqliteConnection,
+    span: &RunSpan,
+) -> Result<Vec<RunCount>, Fault> {
+    let query = sqlx::query(sql::OPERATOR_TIMELINE)
+        .bind(span.app.as_str())
+        .bind(span.from.micros())
+        .bind(span.until().micros())
+        .bind(span.slice_micros())
+        .bind(span.scope.as_ref().map(Scope::as_str));
+    let rows = query.fetch_all(conn).await?;
+    rows.iter()
+        .map(|row| {
+            let state: &str = row.try_get("state")?;
+            let state = RunState::ALL.iter().find(|known| known.as_str() == state);
+            let slice = u32::try_from(row.try_get::<i64, _>("slice")?).map_err(|_| unreadable())?;
+            let worst_lag = row.try_get::<Option<i64>, _>("worst_lag")?.map(Micros::new);
+            let (state, count) = (*state.ok_or_else(unreadable)?, read_count(row, "count")?);
+            Ok(RunCount { slice, state, count, worst_lag })
+        })
+        .collect()
+}

@@ -1,6 +1,6 @@
 //! The servers that tests need, and `cargo xtask services`.
 
-mod fetch;
+pub(crate) mod fetch;
 mod npm;
 mod wheel;
 

@@ -1,6 +1,11 @@
 //! The HTTP API over real sockets, on the store in memory. Every answer is checked against the description.
 
-#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::expect_used,
+    reason = "a test that panics has found something"
+)]
 
 mod access;
 mod acting;

@@ -39,10 +39,10 @@ pub use verb::{Abandon, Cancel, Reconcile, Resolve, Retry};
 pub use view::{
     ActivationView, AppHealthView, At, AuditRowView, AuditView, BillView, CapChange, CheckView,
     DeletionView, DiffView, DoctorView, Done, EffectView, EffectsView, EmittedView,
-    EventHealthView, EventSummary, EventView, EventsView, HealthView, InspectView, JournalRowView,
-    MissingModuleView, OpenEffectView, Outcome, PrunedView, PublishedView, RedrivenView, RunView,
-    RunsView, ScheduleView, SchedulesView, ShowView, SignalSentView, SignalView, SignalsView,
-    SliceView, StepView, SwitchedView, TimelineView, VerdictView, VerdictsView, VersionDetailView,
+    EventHealthView, EventSummary, EventView, EventsView, HealthView, InspectVersionView,
+    InspectView, JournalRowView, MissingModuleView, OpenEffectView, Outcome, PrunedView,
+    PublishedView, RedrivenView, RunView, RunsView, ShowView, SignalSentView, SignalView,
+    SignalsView, SliceView, StepView, SwitchedView, TimelineView, VerdictView, VerdictsView,
     VersionView, VersionsView, WatchView, WatchedStep, WorkerHealthView, WorkflowView,
     WorkflowsView,
 };

@@ -1,11 +1,12 @@
-//! What fills one screen: a run with all that belongs to it, a version, schedules, a timeline.
+//! What fills one screen: a run with all that belongs to it, a version, a timeline.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::{Value, json};
 use surefoot_kernel_core::{
-    App, Explanation, Fact, JournalEntry, PlanStep, RunCount, RunSpan, ScheduleRow, Scope,
-    Timestamp, WorkflowKey,
+    App, Explanation, Fact, JournalEntry, PlanStep, RunCount, RunSpan, Scope, Timestamp,
+    WorkflowKey,
 };
 
 use super::{At, ShowView, VersionView, millis};
@@ -36,20 +37,34 @@ pub struct JournalRowView {
     pub generation: u64,
     /// Store time.
     pub at: At,
-    /// What happened, in order.
-    pub facts: Vec<Fact>,
+    /// What happened, in order, in the words of the journal. Values that the application's resolver gave are left out:
+    /// they may be secrets.
+    pub facts: Vec<Value>,
 }
 
 impl From<&JournalEntry> for JournalRowView {
     fn from(entry: &JournalEntry) -> Self {
-        let JournalEntry { seq, generation, at, facts } = entry;
-        Self { seq: *seq, generation: *generation, at: At(*at), facts: facts.clone() }
+        let facts = entry.facts.iter().map(written);
+        Self {
+            seq: entry.seq,
+            generation: entry.generation,
+            at: At(entry.at),
+            facts: facts.collect(),
+        }
     }
+}
+
+fn written(fact: &Fact) -> Value {
+    if let Fact::ValuesResolved { step, values } = fact {
+        let names: Vec<&str> = values.iter().map(|(reference, _)| reference).collect();
+        return json!({ "values_resolved": { "step": step, "values": names } });
+    }
+    serde_json::to_value(fact).unwrap_or_default()
 }
 
 /// A stored version with its source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct VersionDetailView {
+pub struct InspectVersionView {
     /// Whose.
     pub app: App,
     /// Where.
@@ -67,49 +82,6 @@ pub struct VersionDetailView {
     /// Why the plan cannot be read, if so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unreadable: Option<String>,
-}
-
-/// The schedules of an app.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct SchedulesView {
-    /// By scope, workflow and name.
-    pub schedules: Vec<ScheduleView>,
-}
-
-/// A schedule that is live.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ScheduleView {
-    /// Where.
-    pub scope: Scope,
-    /// Whose runs it starts.
-    pub workflow: WorkflowKey,
-    /// Its name: the key of its activation.
-    pub key: String,
-    /// Five fields.
-    pub cron: String,
-    /// Of the IANA database.
-    pub timezone: String,
-    /// Since when it stands like this.
-    pub since: At,
-    /// Whether it starts runs.
-    pub enabled: bool,
-    /// When it is due next; absent if it is switched off.
-    pub next_at: Option<At>,
-}
-
-impl ScheduleView {
-    pub(crate) fn of(row: &ScheduleRow, next: Option<Timestamp>) -> Self {
-        Self {
-            scope: row.scope.clone(),
-            workflow: row.workflow.clone(),
-            key: row.key.clone(),
-            cron: row.schedule.cron.clone(),
-            timezone: row.schedule.timezone.clone().unwrap_or_else(|| "UTC".to_owned()),
-            since: At(row.since),
-            enabled: row.enabled,
-            next_at: next.map(At),
-        }
-    }
 }
 
 /// Runs over time.

@@ -14,10 +14,7 @@ use surefoot_kernel_core::{Micros, Timestamp};
 
 pub use doctor::{CapChange, CheckView, DiffView, DoctorView};
 pub use health::{AppHealthView, EventHealthView, HealthView, MissingModuleView, WorkerHealthView};
-pub use inspect::{
-    InspectView, JournalRowView, ScheduleView, SchedulesView, SliceView, TimelineView,
-    VersionDetailView,
-};
+pub use inspect::{InspectVersionView, InspectView, JournalRowView, SliceView, TimelineView};
 pub use lists::{
     ActivationView, EffectView, EffectsView, EmittedView, EventView, EventsView, PublishedView,
     SignalSentView, SignalView, SignalsView, VersionView, VersionsView, WorkflowView,

@@ -1,12 +1,19 @@
 //! The builder.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
-use axum::middleware::from_fn_with_state;
+use axum::extract::{Request, State};
+use axum::http::{Method, StatusCode};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
 use surefoot_kernel_core::{Clock, Ids};
 use surefoot_operator::Operator;
+use tokio::sync::watch;
 
+use crate::live::Live;
+use crate::problem::Problem;
 use crate::shared::Shared;
 use crate::{Access, access, api, pages};
 
@@ -18,7 +25,12 @@ pub struct Console {
     ids: Arc<dyn Ids>,
     clock: Arc<dyn Clock>,
     access: Access,
+    ending: Arc<watch::Sender<bool>>,
+    answer_within: Duration,
 }
+
+/// A request that is not answered by then is given up.
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
 impl Console {
     /// On the store of an operator; in whose name it acts is each caller's own. `ids` makes the ids of events, and
@@ -29,17 +41,53 @@ impl Console {
         clock: impl Clock + 'static,
         access: Access,
     ) -> Self {
-        Self { operator, ids: Arc::new(ids), clock: Arc::new(clock), access }
+        let ending = Arc::new(watch::Sender::new(false));
+        let (ids, clock) = (Arc::new(ids), Arc::new(clock));
+        Self { operator, ids, clock, access, ending, answer_within: ANSWER_WITHIN }
+    }
+
+    /// How long reading a request and beginning to answer it may take; 30 s by default.
+    pub fn answer_within(self, span: Duration) -> Self {
+        Self { answer_within: span, ..self }
+    }
+
+    /// Whether strangers are kept out.
+    #[must_use]
+    pub const fn is_guarded(&self) -> bool {
+        self.access.is_guarded()
+    }
+
+    /// Ends live updates, which otherwise go on for as long as somebody listens: true ends them.
+    pub(crate) fn ending(&self) -> Arc<watch::Sender<bool>> {
+        Arc::clone(&self.ending)
+    }
+
+    /// The description of the API in OpenAPI 3.1: what `/api/v1/openapi.json` answers with.
+    #[must_use]
+    pub fn openapi() -> serde_json::Value {
+        api::description()
     }
 
     /// The router: the API under `/api/v1`, the pages beside it.
     pub fn router(self) -> Router {
-        let Self { operator, ids, clock, access } = self;
-        let shared = Shared::new(operator, ids, clock, access);
+        let Self { operator, ids, clock, access, ending, answer_within } = self;
+        let shared = Shared::new(operator, ids, clock, access, Live::new(ending));
         Router::new()
-            .nest("/api/v1", api::router())
+            .nest(api::PREFIX, api::router(&shared))
             .merge(pages::router())
+            .layer(from_fn_with_state(answer_within, in_time))
             .layer(from_fn_with_state(shared.clone(), access::guard))
             .with_state(shared)
     }
+}
+
+/// A client that sends its body too slowly, and a store that does not answer, hold nothing up.
+async fn in_time(State(span): State<Duration>, request: Request, next: Next) -> Response {
+    let is_safe = request.method() == Method::GET;
+    let answered = tokio::time::timeout(span, next.run(request)).await;
+    answered.unwrap_or_else(|_| {
+        let doubt = if is_safe { "" } else { "; look again whether it was done" };
+        let why = format!("the request took longer than {} ms{doubt}", span.as_millis());
+        Problem::new(StatusCode::REQUEST_TIMEOUT, "timeout", why).into_response()
+    })
 }

@@ -7,9 +7,13 @@
 mod access;
 mod api;
 mod console;
+mod live;
 mod pages;
 mod problem;
+mod request;
+mod server;
 mod shared;
 
 pub use access::{Access, BadTokens, Identity, Role, TOKEN_MIN_CHARS, Tokens};
 pub use console::Console;
+pub use server::{Limits, ServeError, Server};

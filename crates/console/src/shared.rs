@@ -5,6 +5,7 @@ use std::sync::Arc;
 use surefoot_kernel_core::{Clock, Ids};
 use surefoot_operator::Operator;
 
+use crate::live::Live;
 use crate::{Access, Identity};
 
 /// State of the router. Cheap to clone.
@@ -16,6 +17,7 @@ struct Inner {
     ids: Arc<dyn Ids>,
     clock: Arc<dyn Clock>,
     access: Access,
+    live: Live,
 }
 
 impl Shared {
@@ -24,8 +26,9 @@ impl Shared {
         ids: Arc<dyn Ids>,
         clock: Arc<dyn Clock>,
         access: Access,
+        live: Live,
     ) -> Self {
-        Self(Arc::new(Inner { operator, ids, clock, access }))
+        Self(Arc::new(Inner { operator, ids, clock, access, live }))
     }
 
     /// The use cases in somebody's name.
@@ -43,5 +46,9 @@ impl Shared {
 
     pub(crate) fn access(&self) -> &Access {
         &self.0.access
+    }
+
+    pub(crate) fn live(&self) -> &Live {
+        &self.0.live
     }
 }

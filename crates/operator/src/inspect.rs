@@ -1,11 +1,14 @@
-//! One run, one version: all that a person looks at on one screen, read at one moment.
+//! One run, one version, the schedules: all that a person looks at on one screen, read at one moment.
 
 use surefoot_kernel_core::plan::Plan;
-use surefoot_kernel_core::{App, RunId, explain, outline, payload};
+use surefoot_kernel_core::{App, RunId, Scope, explain, outline, payload};
+use surefoot_language::next_due;
 
 use crate::doctor::WhichVersion;
 use crate::read::Reading;
-use crate::view::{InspectVersionView, InspectView, JournalRowView, VersionView};
+use crate::view::{
+    InspectView, JournalRowView, ScheduleView, SchedulesView, VersionDetailView, VersionView,
+};
 use crate::{Operator, OperatorError};
 
 /// Steps of one plan that an outline names.
@@ -49,14 +52,11 @@ impl Operator {
         Ok(InspectView { show, explanation, outline, outline_omitted, journal, journal_rows })
     }
 
-    /// A stored version with its source and its steps, as far as its plan can be read.
+    /// A stored version with its source.
     ///
     /// # Errors
     /// [`OperatorError::NotFound`].
-    pub async fn inspect_version(
-        &self,
-        which: WhichVersion,
-    ) -> Result<InspectVersionView, OperatorError> {
+    pub async fn version(&self, which: WhichVersion) -> Result<VersionDetailView, OperatorError> {
         let stored = self.stored_version(which).await?;
         let plan = payload::from_stored::<Plan>(&stored.plan);
         let unreadable =
@@ -65,7 +65,7 @@ impl Operator {
             Ok(plan) => outline(plan, OUTLINE_MAX_STEPS),
             Err(_) => (Vec::new(), 0),
         };
-        Ok(InspectVersionView {
+        Ok(VersionDetailView {
             version: VersionView::from(&stored),
             app: stored.app,
             scope: stored.scope,
@@ -75,6 +75,28 @@ impl Operator {
             outline_omitted,
             unreadable,
         })
+    }
+
+    /// The schedules of an app, or of one scope of it, with the next time that each is due.
+    ///
+    /// # Errors
+    /// [`OperatorError::NotFound`] for a scope of which nothing is known; the store's.
+    pub async fn schedules(
+        &self,
+        app: &App,
+        scope: Option<&Scope>,
+    ) -> Result<SchedulesView, OperatorError> {
+        let known = self.store.schedule_list(app).await?;
+        let rows = known.rows.iter().filter(|row| scope.is_none_or(|scope| row.scope == *scope));
+        let schedules: Vec<ScheduleView> = rows
+            .map(|row| {
+                // One that is switched off starts nothing.
+                let next = row.enabled.then(|| next_due(&row.schedule, known.now)).flatten();
+                ScheduleView::of(row, next)
+            })
+            .collect();
+        self.if_empty(schedules.is_empty(), Some(app), scope).await?;
+        Ok(SchedulesView { schedules })
     }
 }
 

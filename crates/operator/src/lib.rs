@@ -8,6 +8,7 @@
 //! RFC 3339 in UTC with microseconds.
 
 mod author;
+mod detail;
 mod doctor;
 mod dry_run;
 mod error;
@@ -16,6 +17,7 @@ mod inspect;
 mod operator;
 mod read;
 mod retain;
+pub mod schema;
 mod store;
 mod timeline;
 mod unmatched;
@@ -39,10 +41,10 @@ pub use verb::{Abandon, Cancel, Reconcile, Resolve, Retry};
 pub use view::{
     ActivationView, AppHealthView, At, AuditRowView, AuditView, BillView, CapChange, CheckView,
     DeletionView, DiffView, DoctorView, Done, EffectView, EffectsView, EmittedView,
-    EventHealthView, EventSummary, EventView, EventsView, HealthView, InspectVersionView,
-    InspectView, JournalRowView, MissingModuleView, OpenEffectView, Outcome, PrunedView,
-    PublishedView, RedrivenView, RunView, RunsView, ShowView, SignalSentView, SignalView,
-    SignalsView, SliceView, StepView, SwitchedView, TimelineView, VerdictView, VerdictsView,
-    VersionView, VersionsView, WatchView, WatchedStep, WorkerHealthView, WorkflowView,
-    WorkflowsView,
+    EventHealthView, EventSummary, EventView, EventsView, HealthView, InspectView, JournalRowView,
+    JournalView, MissingModuleView, OpenEffectView, Outcome, PrunedView, PublishedView,
+    RedrivenView, RunView, RunsView, ScheduleView, SchedulesView, ShowView, SignalSentView,
+    SignalView, SignalsView, SliceView, StepView, StepsView, SwitchedView, TimelineView,
+    VerdictView, VerdictsView, VersionDetailView, VersionView, VersionsView, WatchView,
+    WatchedStep, WorkerHealthView, WorkflowView, WorkflowsView,
 };

@@ -25,7 +25,7 @@ pub(crate) struct Reading {
     pub(crate) detail: RunDetail,
     plan: Option<Plan>,
     sessions: Vec<SessionRow>,
-    unreadable: Option<String>,
+    pub(crate) unreadable: Option<String>,
     is_signaled: Option<bool>,
 }
 

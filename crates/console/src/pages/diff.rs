@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use surefoot_kernel_core::VersionId;
 use surefoot_kernel_core::plan::{ActionUse, Change};
-use surefoot_operator::{DiffView, InspectVersionView, OperatorError, WhichVersion};
+use surefoot_operator::{DiffView, OperatorError, VersionDetailView, WhichVersion};
 
 use super::answer;
 use super::frame::Frame;
@@ -60,8 +60,8 @@ async fn diff(
     let operator = visitor.operator();
     let (earlier, later) = (WhichVersion::Id(before), WhichVersion::Id(after));
     let view = operator.diff(earlier.clone(), later.clone()).await?;
-    let before = side(visitor, &operator.inspect_version(earlier).await?);
-    let after = side(visitor, &operator.inspect_version(later).await?);
+    let before = side(visitor, &operator.version(earlier).await?);
+    let after = side(visitor, &operator.version(later).await?);
     Ok(Diff {
         frame: Frame::of(visitor, "What differs", "Workflows"),
         before,
@@ -74,7 +74,7 @@ async fn diff(
     })
 }
 
-fn side(visitor: &Visitor, of: &InspectVersionView) -> Side {
+fn side(visitor: &Visitor, of: &VersionDetailView) -> Side {
     Side {
         name: Text::name(of.workflow.as_str()),
         revision: of.version.revision,

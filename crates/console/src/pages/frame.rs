@@ -55,6 +55,7 @@ const PAGES: &[(&str, &str, &str)] = &[
     ("Events", "/events", "v"),
     ("Signals", "/signals", "s"),
     ("Workflows", "/workflows", "w"),
+    ("Schedules", "/schedules", "c"),
     ("Audit", "/audit", "a"),
 ];
 

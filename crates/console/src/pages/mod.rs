@@ -17,6 +17,7 @@ mod overview;
 mod raw;
 mod run;
 mod runs;
+mod schedules;
 mod sign_in;
 mod signals;
 mod svg;
@@ -52,6 +53,7 @@ pub(crate) fn router() -> Router<Shared> {
         .route("/workflow/activate", post(act::activate))
         .route("/versions/{version}", get(version::page))
         .route("/diff", get(diff::page))
+        .route("/schedules", get(schedules::page))
         .route("/audit", get(audit::page))
         .route("/assets/{name}", get(assets::asset))
         .fallback(visitor::default_view)

@@ -318,13 +318,14 @@ pub(crate) fn pretty(value: &Value) -> String {
 }
 
 fn journal(visitor: &Visitor, id: &str, row: &JournalRowView) -> JournalRow {
-    let facts = row.facts.iter().map(|fact| match fact {
+    let written = row.facts.iter().map(|fact| serde_json::to_value(fact).unwrap_or_default());
+    let facts = written.map(|fact| match fact {
         Value::Object(members) => {
             let (kind, body) =
                 members.iter().next().map_or(("", None), |(k, v)| (k.as_str(), Some(v)));
             (words(kind), Text::sentence(body.map(ToString::to_string).unwrap_or_default()))
         }
-        Value::String(kind) => (words(kind), Text::default()),
+        Value::String(kind) => (words(&kind), Text::default()),
         other => (Text::default(), Text::sentence(other.to_string())),
     });
     JournalRow {

@@ -36,7 +36,7 @@ pub(crate) async fn page(Path(version): Path<String>, visitor: Visitor) -> Respo
     let Ok(id) = version.parse::<VersionId>() else {
         return answer::go_to(&visitor.to("/workflows").with("unknown", "page").done());
     };
-    let seen = match visitor.operator().inspect_version(WhichVersion::Id(id)).await {
+    let seen = match visitor.operator().version(WhichVersion::Id(id)).await {
         Ok(seen) => seen,
         Err(error) => return visitor.failed(&error),
     };

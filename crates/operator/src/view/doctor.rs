@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use surefoot_kernel_core::plan::PlanDiff;
 use surefoot_kernel_core::{Amount, Amounts, StoreFact, VersionId};
 
+use crate::schema;
+
 /// What was checked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DoctorView {
     /// Whether nothing is wrong.
     pub ok: bool,
@@ -16,7 +19,7 @@ pub struct DoctorView {
 }
 
 /// One check.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CheckView {
     /// Of what.
     pub name: String,
@@ -37,14 +40,17 @@ impl From<StoreFact> for CheckView {
 }
 
 /// What differs between two versions.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DiffView {
     /// The earlier one.
+    #[schemars(with = "schema::VersionId")]
     pub before: VersionId,
     /// The later one.
+    #[schemars(with = "schema::VersionId")]
     pub after: VersionId,
     /// What differs.
     #[serde(flatten)]
+    #[schemars(with = "schema::PlanDiff")]
     pub diff: PlanDiff,
     /// Caps of the effect budget that differ, by dimension.
     pub budget: Vec<CapChange>,
@@ -59,13 +65,15 @@ impl DiffView {
 }
 
 /// A cap that differs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CapChange {
     /// Of which dimension.
     pub dimension: String,
     /// Before; null is no cap.
+    #[schemars(with = "Option<schema::Amount>")]
     pub before: Option<Amount>,
     /// After; null is no cap.
+    #[schemars(with = "Option<schema::Amount>")]
     pub after: Option<Amount>,
 }
 

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use surefoot_kernel_core::{App, Mode, SessionId};
 
 use super::At;
+use crate::schema;
 
 /// The health of a store's apps.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct HealthView {
     /// Whether no app is red.
     pub ok: bool,
@@ -17,9 +19,10 @@ pub struct HealthView {
 }
 
 /// The health of one app.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AppHealthView {
     /// Which app.
+    #[schemars(with = "String")]
     pub app: App,
     /// Whether nothing is red.
     pub ok: bool,
@@ -56,7 +59,7 @@ pub struct AppHealthView {
 }
 
 /// The events of one app.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EventHealthView {
     /// Their runs are not created yet.
     pub pending: u64,
@@ -69,7 +72,7 @@ pub struct EventHealthView {
 }
 
 /// What open runs need and no live worker offers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MissingModuleView {
     /// The module.
     pub module: String,
@@ -84,13 +87,15 @@ pub struct MissingModuleView {
 }
 
 /// A worker session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WorkerHealthView {
     /// Its id.
+    #[schemars(with = "schema::SessionId")]
     pub session: SessionId,
     /// For people: host and process.
     pub name: String,
     /// Which runs it takes.
+    #[schemars(with = "schema::Mode")]
     pub mode: Mode,
     /// Whether it reported within the last minute.
     pub live: bool,

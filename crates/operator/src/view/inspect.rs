@@ -1,15 +1,17 @@
-//! What fills one screen: a run with all that belongs to it, a version, a timeline.
+//! What fills one screen: a run with all that belongs to it, a version, schedules, a timeline.
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use surefoot_kernel_core::{
-    App, Explanation, Fact, JournalEntry, PlanStep, RunCount, RunSpan, Scope, Timestamp,
-    WorkflowKey,
+    App, Explanation, Fact, JournalEntry, PlanStep, RunCount, RunSpan, ScheduleRow, Scope,
+    StepValues, Timestamp, WorkflowKey,
 };
 
 use super::{At, ShowView, VersionView, millis};
+use crate::schema;
 
 /// One run with all that belongs to it, of one moment.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -29,7 +31,7 @@ pub struct InspectView {
 }
 
 /// One commit of a run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct JournalRowView {
     /// Journaled facts of the run before these.
     pub seq: u64,
@@ -37,45 +39,47 @@ pub struct JournalRowView {
     pub generation: u64,
     /// Store time.
     pub at: At,
-    /// What happened, in order, in the words of the journal. Values that the application's resolver gave are left out:
-    /// they may be secrets.
-    pub facts: Vec<Value>,
+    /// What happened, in order. Values that the application's resolver gave are left out: they may be secrets.
+    #[schemars(with = "Vec<serde_json::Value>")]
+    pub facts: Vec<Fact>,
 }
 
 impl From<&JournalEntry> for JournalRowView {
     fn from(entry: &JournalEntry) -> Self {
-        let facts = entry.facts.iter().map(written);
-        Self {
-            seq: entry.seq,
-            generation: entry.generation,
-            at: At(entry.at),
-            facts: facts.collect(),
-        }
+        let JournalEntry { seq, generation, at, facts } = entry;
+        let facts = facts.iter().map(without_values).collect();
+        Self { seq: *seq, generation: *generation, at: At(*at), facts }
     }
 }
 
-fn written(fact: &Fact) -> Value {
-    if let Fact::ValuesResolved { step, values } = fact {
-        let names: Vec<&str> = values.iter().map(|(reference, _)| reference).collect();
-        return json!({ "values_resolved": { "step": step, "values": names } });
+/// A fact; what was resolved is null in it.
+fn without_values(fact: &Fact) -> Fact {
+    let Fact::ValuesResolved { step, values } = fact else { return fact.clone() };
+    let mut bare = StepValues::default();
+    for (reference, _) in values.iter() {
+        bare.keep(reference, Value::Null);
     }
-    serde_json::to_value(fact).unwrap_or_default()
+    Fact::ValuesResolved { step: step.clone(), values: bare }
 }
 
 /// A stored version with its source.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct InspectVersionView {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct VersionDetailView {
     /// Whose.
+    #[schemars(with = "String")]
     pub app: App,
     /// Where.
+    #[schemars(with = "String")]
     pub scope: Scope,
     /// Of which workflow.
+    #[schemars(with = "String")]
     pub workflow: WorkflowKey,
     /// What a list shows of it.
     pub version: VersionView,
     /// As authored.
     pub source: String,
     /// Its steps in their places; empty if the plan cannot be read.
+    #[schemars(with = "Vec<schema::PlanStep>")]
     pub outline: Vec<PlanStep>,
     /// Steps that are left out.
     pub outline_omitted: usize,
@@ -84,8 +88,53 @@ pub struct InspectVersionView {
     pub unreadable: Option<String>,
 }
 
+/// The schedules of an app.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct SchedulesView {
+    /// By scope, workflow and name.
+    pub schedules: Vec<ScheduleView>,
+}
+
+/// A schedule that is live.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ScheduleView {
+    /// Where.
+    #[schemars(with = "String")]
+    pub scope: Scope,
+    /// Whose runs it starts.
+    #[schemars(with = "String")]
+    pub workflow: WorkflowKey,
+    /// Its name: the key of its activation.
+    pub key: String,
+    /// Five fields.
+    pub cron: String,
+    /// Of the IANA database.
+    pub timezone: String,
+    /// Since when it stands like this.
+    pub since: At,
+    /// Whether it starts runs.
+    pub enabled: bool,
+    /// When it is due next; absent if it is switched off.
+    pub next_at: Option<At>,
+}
+
+impl ScheduleView {
+    pub(crate) fn of(row: &ScheduleRow, next: Option<Timestamp>) -> Self {
+        Self {
+            scope: row.scope.clone(),
+            workflow: row.workflow.clone(),
+            key: row.key.clone(),
+            cron: row.schedule.cron.clone(),
+            timezone: row.schedule.timezone.clone().unwrap_or_else(|| "UTC".to_owned()),
+            since: At(row.since),
+            enabled: row.enabled,
+            next_at: next.map(At),
+        }
+    }
+}
+
 /// Runs over time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TimelineView {
     /// The first instant.
     pub from: At,
@@ -100,7 +149,7 @@ pub struct TimelineView {
 }
 
 /// One slice of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SliceView {
     /// Its first instant.
     pub at: At,

@@ -1,5 +1,6 @@
 //! Everything that is listed beside runs.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use surefoot_kernel_core::{
@@ -9,26 +10,31 @@ use surefoot_kernel_core::{
 use surefoot_language::Finding;
 
 use super::{At, millis};
+use crate::schema;
 
 /// Effects that nobody can explain yet, or whose output is missing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EffectsView {
     /// Oldest first.
     pub effects: Vec<EffectView>,
 }
 
 /// One of them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EffectView {
     /// The run.
+    #[schemars(with = "schema::RunId")]
     pub run: RunId,
     /// The step.
+    #[schemars(with = "String")]
     pub step: StepKey,
     /// Its action.
     pub action: String,
     /// What the provider knows it by.
+    #[schemars(with = "String")]
     pub effect_key: EffectKey,
     /// What is known.
+    #[schemars(with = "schema::EffectState")]
     pub state: EffectState,
     /// When the call was marked.
     pub since: At,
@@ -59,7 +65,7 @@ impl From<&EffectRow> for EffectView {
 }
 
 /// A page of events.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EventsView {
     /// Newest first.
     pub events: Vec<EventView>,
@@ -68,11 +74,13 @@ pub struct EventsView {
 }
 
 /// An event in a list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EventView {
     /// Its id.
+    #[schemars(with = "schema::EventId")]
     pub id: EventId,
     /// Where.
+    #[schemars(with = "String")]
     pub scope: Scope,
     /// Its type.
     #[serde(rename = "type")]
@@ -92,6 +100,7 @@ pub struct EventView {
     /// When it was recorded.
     pub recorded_at: At,
     /// Its runs.
+    #[schemars(with = "Vec<schema::RunId>")]
     pub runs: Vec<RunId>,
     /// Whether its payload was emptied.
     pub expired: bool,
@@ -117,16 +126,17 @@ impl From<&EventRow> for EventView {
 }
 
 /// Signals that no run has used.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct SignalsView {
     /// Oldest first.
     pub signals: Vec<SignalView>,
 }
 
 /// One of them.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct SignalView {
     /// Where; none is app-wide.
+    #[schemars(with = "Option<String>")]
     pub scope: Option<Scope>,
     /// What sort.
     pub kind: String,
@@ -154,18 +164,20 @@ impl From<&SignalRow> for SignalView {
 }
 
 /// The workflows of an app.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WorkflowsView {
     /// By scope and key.
     pub workflows: Vec<WorkflowView>,
 }
 
 /// A workflow in a list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WorkflowView {
     /// Where.
+    #[schemars(with = "String")]
     pub scope: Scope,
     /// Its key.
+    #[schemars(with = "String")]
     pub workflow: WorkflowKey,
     /// The live revision.
     pub active: Option<u64>,
@@ -176,7 +188,7 @@ pub struct WorkflowView {
 }
 
 /// What starts a workflow.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ActivationView {
     /// Its key.
     pub key: String,
@@ -204,16 +216,17 @@ impl From<WorkflowRow> for WorkflowView {
 }
 
 /// The versions of a workflow.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct VersionsView {
     /// Newest first.
     pub versions: Vec<VersionView>,
 }
 
 /// A version in a list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct VersionView {
     /// Its id.
+    #[schemars(with = "schema::VersionId")]
     pub id: VersionId,
     /// From 1.
     pub revision: u64,
@@ -228,6 +241,7 @@ pub struct VersionView {
     /// The module that a worker must have.
     pub module: String,
     /// The caps of its effect budget, by dimension.
+    #[schemars(with = "schema::Amounts")]
     pub budget: Amounts,
 }
 
@@ -247,11 +261,13 @@ impl From<&StoredVersion> for VersionView {
 }
 
 /// What was published or activated.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PublishedView {
     /// Which workflow.
+    #[schemars(with = "String")]
     pub workflow: WorkflowKey,
     /// The version's id.
+    #[schemars(with = "schema::VersionId")]
     pub id: VersionId,
     /// From 1, per workflow.
     pub revision: u64,
@@ -259,15 +275,18 @@ pub struct PublishedView {
     pub active: bool,
     /// Warnings and notes on the source.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<schema::Finding>")]
     pub findings: Vec<Finding>,
 }
 
 /// What became of an event.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EmittedView {
     /// The event; the original one if the key existed.
+    #[schemars(with = "schema::EventId")]
     pub event: EventId,
     /// Its runs so far.
+    #[schemars(with = "Vec<schema::RunId>")]
     pub runs: Vec<RunId>,
     /// How many activations matched when it was recorded.
     pub matched: u32,
@@ -278,6 +297,7 @@ pub struct EmittedView {
     /// Of an event that was recorded before: those of its first runs that were pruned or deleted since. They are not
     /// created again.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<schema::RunId>")]
     pub gone: Vec<RunId>,
     /// Where nothing matched: which mistake that may be, and what to do.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -285,10 +305,11 @@ pub struct EmittedView {
 }
 
 /// What became of a signal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SignalSentView {
     /// Whether this call recorded it; the first one of a key stays.
     pub new: bool,
     /// The runs that it woke.
+    #[schemars(with = "Vec<schema::RunId>")]
     pub woken: Vec<RunId>,
 }

@@ -1,5 +1,6 @@
 //! What people and programs see. As JSON, these forms are part of the interface.
 
+mod detail;
 mod doctor;
 mod health;
 mod inspect;
@@ -7,14 +8,20 @@ mod lists;
 mod retain;
 mod run;
 
+use std::borrow::Cow;
 use std::fmt;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 use surefoot_kernel_core::{Micros, Timestamp};
 
+pub use detail::{JournalView, StepsView};
 pub use doctor::{CapChange, CheckView, DiffView, DoctorView};
 pub use health::{AppHealthView, EventHealthView, HealthView, MissingModuleView, WorkerHealthView};
-pub use inspect::{InspectVersionView, InspectView, JournalRowView, SliceView, TimelineView};
+pub use inspect::{
+    InspectView, JournalRowView, ScheduleView, SchedulesView, SliceView, TimelineView,
+    VersionDetailView,
+};
 pub use lists::{
     ActivationView, EffectView, EffectsView, EmittedView, EventView, EventsView, PublishedView,
     SignalSentView, SignalView, SignalsView, VersionView, VersionsView, WorkflowView,
@@ -42,6 +49,20 @@ impl fmt::Display for At {
 impl Serialize for At {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&self.0)
+    }
+}
+
+impl JsonSchema for At {
+    fn schema_name() -> Cow<'static, str> {
+        "Instant".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "An instant: RFC 3339, UTC, microseconds.",
+            "type": "string",
+            "format": "date-time",
+        })
     }
 }
 

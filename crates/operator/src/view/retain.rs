@@ -1,5 +1,6 @@
 //! What ends.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use surefoot_kernel_core::{
@@ -8,11 +9,13 @@ use surefoot_kernel_core::{
 };
 
 use super::At;
+use crate::schema;
 
 /// What became of a switch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SwitchedView {
     /// Of which workflow.
+    #[schemars(with = "String")]
     pub workflow: WorkflowKey,
     /// On or off.
     pub enabled: bool,
@@ -21,18 +24,20 @@ pub struct SwitchedView {
 }
 
 /// What became of a redriven event.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RedrivenView {
     /// Which.
+    #[schemars(with = "schema::EventId")]
     pub event: EventId,
     /// Runs that its dispatch will create.
     pub deliveries: u32,
     /// Workflows that are gone, whose deliveries were dropped.
+    #[schemars(with = "Vec<String>")]
     pub dropped: Vec<WorkflowKey>,
 }
 
 /// What was pruned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct PrunedView {
     /// Runs.
     pub runs: u64,
@@ -57,7 +62,7 @@ impl PrunedView {
 }
 
 /// How far a deletion has come.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct DeletionView {
     /// Whether nothing is left.
     pub done: bool,
@@ -97,13 +102,16 @@ impl DeletionView {
 }
 
 /// An effect that nobody can explain.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct OpenEffectView {
     /// The run.
+    #[schemars(with = "schema::RunId")]
     pub run: RunId,
     /// The step.
+    #[schemars(with = "String")]
     pub step: StepKey,
     /// What is known.
+    #[schemars(with = "schema::EffectState")]
     pub state: EffectState,
 }
 
@@ -114,14 +122,14 @@ impl From<&OpenEffectRow> for OpenEffectView {
 }
 
 /// Who did what.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct AuditView {
     /// Newest first.
     pub audit: Vec<AuditRowView>,
 }
 
 /// One row of it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct AuditRowView {
     /// Store time.
     pub at: At,
@@ -132,16 +140,21 @@ pub struct AuditRowView {
     /// Why.
     pub reason: String,
     /// Where; empty for what concerns the whole app.
+    #[schemars(with = "String")]
     pub scope: Scope,
     /// To which run.
+    #[schemars(with = "Option<schema::RunId>")]
     pub run: Option<RunId>,
     /// To which version.
+    #[schemars(with = "Option<schema::VersionId>")]
     pub version: Option<VersionId>,
     /// The number of that version in its workflow.
     pub revision: Option<u64>,
     /// Of which workflow, where that is known.
+    #[schemars(with = "Option<String>")]
     pub workflow: Option<WorkflowKey>,
     /// To which step.
+    #[schemars(with = "Option<String>")]
     pub step: Option<StepKey>,
     /// What was said of the step's effect: `succeeded`, `failed`, `not_performed`.
     pub verdict: Option<String>,

@@ -1,5 +1,6 @@
 //! Runs.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use surefoot_kernel_core::{
@@ -9,9 +10,10 @@ use surefoot_kernel_core::{
 };
 
 use super::At;
+use crate::schema;
 
 /// A page of runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RunsView {
     /// Newest first.
     pub runs: Vec<RunView>,
@@ -20,21 +22,27 @@ pub struct RunsView {
 }
 
 /// A run in a list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RunView {
     /// Its id.
+    #[schemars(with = "schema::RunId")]
     pub id: RunId,
     /// Whose.
+    #[schemars(with = "String")]
     pub app: App,
     /// Where.
+    #[schemars(with = "String")]
     pub scope: Scope,
     /// Of which workflow.
+    #[schemars(with = "String")]
     pub workflow: WorkflowKey,
     /// Of which of its revisions.
     pub version: u64,
     /// Whether effects happen.
+    #[schemars(with = "schema::Mode")]
     pub mode: Mode,
     /// Where it stands.
+    #[schemars(with = "schema::RunState")]
     pub state: RunState,
     /// What verbs are decided on.
     pub revision: u64,
@@ -47,8 +55,10 @@ pub struct RunView {
     /// The end.
     pub finished_at: Option<At>,
     /// Why it failed, or needs a person.
+    #[schemars(with = "Option<schema::ShownError>")]
     pub error: Option<ShownError>,
     /// The run that created it.
+    #[schemars(with = "Option<schema::RunId>")]
     pub parent: Option<RunId>,
 }
 
@@ -90,7 +100,7 @@ impl From<&RunRow> for RunView {
 }
 
 /// One run in detail.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ShowView {
     /// What a list shows of it.
     #[serde(flatten)]
@@ -105,8 +115,10 @@ pub struct ShowView {
     pub event: Option<EventSummary>,
     /// Where the event that started its tree belongs in a trace, as W3C headers.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::TraceContext>")]
     pub trace: Option<TraceContext>,
     /// Per dimension of its effect budget: used and limit, counted over its whole tree of runs.
+    #[schemars(with = "Vec<schema::BudgetLine>")]
     pub budget: Vec<BudgetLine>,
     /// The steps that it has come to, in order.
     pub steps: Vec<StepView>,
@@ -126,9 +138,10 @@ const fn is_zero(count: &u64) -> bool {
 }
 
 /// What started a run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct EventSummary {
     /// Its id.
+    #[schemars(with = "schema::EventId")]
     pub id: EventId,
     /// Its type.
     #[serde(rename = "type")]
@@ -144,19 +157,24 @@ pub struct EventSummary {
 }
 
 /// One step of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct StepView {
     /// Its key.
+    #[schemars(with = "String")]
     pub key: StepKey,
     /// Its action, or the word of a built-in step.
     pub action: String,
     /// What the action promises.
+    #[schemars(with = "Option<schema::EffectClass>")]
     pub class: Option<EffectClass>,
     /// Where it stands.
+    #[schemars(with = "schema::StepState")]
     pub state: StepState,
     /// What became of its effect.
+    #[schemars(with = "Option<schema::EffectState>")]
     pub effect_state: Option<EffectState>,
     /// The same for every attempt.
+    #[schemars(with = "Option<String>")]
     pub effect_key: Option<EffectKey>,
     /// Claims of the run since it came to this step; of the open step only.
     pub attempt: Option<u32>,
@@ -165,6 +183,7 @@ pub struct StepView {
     /// When its outcome was recorded.
     pub finished_at: Option<At>,
     /// What went wrong.
+    #[schemars(with = "Option<schema::ShownError>")]
     pub error: Option<ShownError>,
 }
 
@@ -206,18 +225,20 @@ pub(crate) fn event_summary(detail: &RunDetail) -> Option<EventSummary> {
 }
 
 /// A dry run, and its bill once it is over.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BillView {
     /// The dry run.
     pub run: RunView,
     /// What an execution would do; absent while the dry run is not over, or where it failed.
+    #[schemars(with = "Option<schema::Bill>")]
     pub bill: Option<Bill>,
     /// The caps of its version; nothing is used by a dry run.
+    #[schemars(with = "Vec<schema::BudgetLine>")]
     pub limits: Vec<BudgetLine>,
 }
 
 /// What a verb did.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Done {
     /// In a word.
     pub outcome: Outcome,
@@ -226,7 +247,7 @@ pub struct Done {
 }
 
 /// What a verb did, in a word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// What was asked.
@@ -256,7 +277,7 @@ impl Outcome {
 }
 
 /// What became of each run of a page.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct VerdictsView {
     /// Newest run first.
     pub verdicts: Vec<VerdictView>,
@@ -265,18 +286,20 @@ pub struct VerdictsView {
 }
 
 /// What became of one run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct VerdictView {
     /// The run.
+    #[schemars(with = "schema::RunId")]
     pub run: RunId,
     /// Where it stands now.
+    #[schemars(with = "schema::RunState")]
     pub state: RunState,
     /// Why the verb was refused, if it was.
     pub refused: Option<String>,
 }
 
 /// What became durable of a run since the last look.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct WatchView {
     /// The run as it is now.
     pub run: RunView,
@@ -287,15 +310,17 @@ pub struct WatchView {
 }
 
 /// One thing that became durable.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WatchedStep {
     /// Store time.
     pub at: At,
     /// The step.
+    #[schemars(with = "String")]
     pub step: StepKey,
     /// In words.
     pub what: &'static str,
     /// What is known of its effect, if it has one.
+    #[schemars(with = "Option<schema::EffectState>")]
     pub effect: Option<EffectState>,
     /// What went wrong.
     pub message: Option<String>,

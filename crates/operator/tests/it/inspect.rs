@@ -34,7 +34,7 @@ async fn a_version_is_shown_with_its_source() {
     let run = world.unknown().await;
     let workflow = world.operator.show(run).await.unwrap().run.workflow;
     let which = WhichVersion::Revision { app: app(), scope: SCOPE.into(), workflow, revision: 1 };
-    let seen = world.operator.inspect_version(which).await.unwrap();
+    let seen = world.operator.version(which).await.unwrap();
     assert_eq!(seen.source, REORDER);
     assert_eq!((seen.version.revision, seen.version.active), (1, true));
     assert_eq!(

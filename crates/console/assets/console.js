@@ -73,7 +73,7 @@ function follow(address) {
     first = false;
     say("Live");
   };
-  for (const name of ["message", "update", "runs", "run", "list"]) source.addEventListener(name, heard);
+  for (const name of ["update", "runs", "gone"]) source.addEventListener(name, heard);
   source.addEventListener("end", () => {
     wake();
     say("");

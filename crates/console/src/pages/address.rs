@@ -65,6 +65,8 @@ pub(crate) struct Address {
 impl Address {
     /// A path, below the path that the console is mounted at.
     pub(crate) fn new(base: &str, path: &str) -> Self {
+        // The root of a mounted router has no slash at its end.
+        let path = if base.is_empty() || path != "/" { path } else { "" };
         Self { text: format!("{base}{path}"), has_query: false }
     }
 

@@ -187,7 +187,10 @@ fn figures(visitor: &Visitor, app: &AppHealthView) -> Vec<Figure> {
         Figure {
             label: "Dead letters",
             value: count(events.dead_lettered),
-            about: format!("{} events nobody listens to", count(events.unmatched)),
+            about: match events.unmatched {
+                1 => "1 event that nobody listens to".to_owned(),
+                more => format!("{} events that nobody listens to", count(more)),
+            },
             href: Some(to("/events").with("status", "dead_lettered").done()),
             is_red: events.dead_lettered > 0,
         },

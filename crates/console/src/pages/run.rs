@@ -31,12 +31,12 @@ struct Page {
     state: Badge,
     is_dry: bool,
     facts: Vec<Fact>,
-    error: Option<(Text, Text)>,
     unreadable: Option<Text>,
     explained: Explained,
     deeds: Deeds,
     graph: Graph,
     steps: Vec<Step>,
+    steps_omitted: u64,
     steps_pager: Pager,
     budget: Vec<Budget>,
     payloads: Vec<Payload>,
@@ -176,17 +176,16 @@ fn view(
     let (journal_from, journal_per) =
         (usize::try_from((journal_page - 1) * JOURNAL).unwrap_or(usize::MAX), JOURNAL as usize);
     let listed: Vec<&StepView> = show.steps.iter().skip(from).take(STEPS).collect();
-    let error = show.run.error.as_ref();
     Page {
         state: run_state(show.run.state),
         is_dry: show.run.mode == Mode::DryRun,
         facts: facts(visitor, show),
-        error: error.map(|it| (Text::name(it.code.as_str()), Text::sentence(&it.message))),
         unreadable: show.unreadable.as_ref().map(Text::sentence),
         explained: Explained::of(it),
         deeds: Deeds::of(visitor, it, "run", refused.as_ref().map(|it| it.form)),
         graph: Graph::of(&seen.outline, Some(&Tones::of(&it.steps))),
         steps: steps(&listed, it),
+        steps_omitted: show.steps_omitted,
         steps_pager: page_of(from, STEPS, steps_total, "steps", "steps"),
         budget: show.budget.iter().map(budget).collect(),
         payloads: payloads(visitor, show, &id),

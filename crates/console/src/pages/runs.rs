@@ -199,11 +199,16 @@ fn filtered(address: Address, visitor: &Visitor, wanted: &RunFilter) -> Address 
         .maybe("parent", wanted.parent.map(|it| it.to_string()))
 }
 
-/// Where it is heard that the list changed. The API takes one state at most as a word of its own.
+/// Where it is heard that the list changed.
 fn live_of(visitor: &Visitor, wanted: &RunFilter) -> String {
+    let states: Vec<&str> = wanted.states.iter().map(|state| state.as_str()).collect();
     visitor
         .to("/api/v1/runs/live")
         .maybe("app", wanted.app.as_ref().map(surefoot_kernel_core::App::as_str))
+        .maybe("scope", wanted.scope.as_ref().map(surefoot_kernel_core::Scope::as_str))
+        .maybe("workflow", wanted.workflow.as_ref().map(WorkflowKey::as_str))
+        .maybe("mode", wanted.mode.map(Mode::as_str))
+        .with("state", &states.join(","))
         .done()
 }
 

@@ -59,6 +59,15 @@ impl Text {
         self.cut.is_some()
     }
 
+    /// In pieces: what stands between back quotes is code.
+    pub(crate) fn parts(&self) -> Vec<(bool, &str)> {
+        let pieces: Vec<&str> = self.shown.split('`').collect();
+        if pieces.len() % 2 == 0 {
+            return vec![(false, &self.shown)];
+        }
+        pieces.into_iter().enumerate().map(|(index, piece)| (index % 2 == 1, piece)).collect()
+    }
+
     pub(crate) fn as_str(&self) -> &str {
         &self.shown
     }
@@ -123,6 +132,16 @@ mod tests {
             "a\\u{0000}b\\u{202e}c\\u{200b}\\u{000d}"
         );
         assert_eq!(Text::sentence("two\nlines\tשלום").as_str(), "two\nlines\tשלום");
+    }
+
+    #[test]
+    fn what_stands_between_back_quotes_is_code() {
+        let said = Text::sentence("step `a` of `b`");
+        assert_eq!(
+            said.parts(),
+            [(false, "step "), (true, "a"), (false, " of "), (true, "b"), (false, "")]
+        );
+        assert_eq!(Text::sentence("one ` alone").parts(), [(false, "one ` alone")]);
     }
 
     #[test]

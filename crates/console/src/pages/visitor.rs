@@ -113,8 +113,10 @@ fn stranger(problem: &Problem) -> Response {
 pub(crate) async fn base_of(parts: &mut Parts) -> String {
     let original = parts.extract::<OriginalUri>().await;
     let original = original.map(|uri| uri.0.path().to_owned()).unwrap_or_default();
-    let base = original.strip_suffix(parts.uri.path()).unwrap_or_default();
-    base.trim_end_matches('/').to_owned()
+    let inner = parts.uri.path();
+    // The root of a mounted router is asked for without a slash at its end.
+    let base = if inner == "/" { Some(original.as_str()) } else { original.strip_suffix(inner) };
+    base.unwrap_or_default().trim_end_matches('/').to_owned()
 }
 
 /// An address that leads to no page shows the default one.

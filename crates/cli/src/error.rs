@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::path::PathBuf;
 
+use surefoot_console::ServeError;
 use surefoot_kernel_core::StoreError;
 use surefoot_operator::OperatorError;
 use surefoot_worker::WorkerError;
@@ -51,6 +52,8 @@ pub(crate) enum CliError {
     Module(#[source] Box<dyn Error + Send + Sync>),
     #[error(transparent)]
     Worker(#[from] WorkerError),
+    #[error(transparent)]
+    Serve(#[from] ServeError),
     #[error("the runtime cannot start")]
     Runtime(#[source] std::io::Error),
     #[error("the output cannot be written")]
@@ -87,8 +90,9 @@ impl CliError {
             | Self::Unreadable { .. }
             | Self::Input { .. }
             | Self::NotConfirmed { .. }
-            | Self::Usage(_) => Exit::Usage,
-            Self::Output(_) | Self::Module(_) | Self::Worker(_) => Exit::Finding,
+            | Self::Usage(_)
+            | Self::Serve(ServeError::Unguarded { .. }) => Exit::Usage,
+            Self::Output(_) | Self::Module(_) | Self::Worker(_) | Self::Serve(_) => Exit::Finding,
             #[cfg(feature = "demo")]
             Self::Demo(_) => Exit::Finding,
         }

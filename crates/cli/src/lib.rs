@@ -26,6 +26,7 @@ mod demo;
 mod error;
 mod exit;
 mod input;
+mod interrupt;
 mod page;
 mod render;
 mod run;

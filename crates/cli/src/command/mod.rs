@@ -23,6 +23,7 @@ mod redrive;
 mod resolve;
 mod retry;
 mod runs;
+mod serve;
 mod serve_dry_runs;
 mod show;
 mod signal;
@@ -125,6 +126,8 @@ pub(crate) enum Command {
     Doctor(doctor::DoctorArgs),
     /// Health per application; exit code 1 when something is red.
     Health(health::HealthArgs),
+    /// Serve the HTTP API and the web console, until it is interrupted.
+    Serve(serve::ServeArgs),
 }
 
 /// What an application has built in.
@@ -220,6 +223,7 @@ pub(crate) async fn run(built_in: &BuiltIn, arguments: Arguments) -> Result<Prin
         Command::Audit(args) => audit::run(&cx, &args).await,
         Command::Doctor(args) => doctor::run(&cx, &args).await,
         Command::Health(args) => health::run(&cx, &args).await,
+        Command::Serve(args) => serve::run(&cx, args).await,
     }
 }
 
@@ -300,7 +304,7 @@ impl Context<'_> {
     }
 
     /// In whose name: what was given, or who is logged in.
-    fn actor(&self) -> String {
+    pub(crate) fn actor(&self) -> String {
         let logged_in = || std::env::var("USER").ok().filter(|name| !name.is_empty());
         let given = self.global.actor.clone().filter(|name| !name.is_empty());
         given.or_else(logged_in).unwrap_or_else(|| "unknown".to_owned())

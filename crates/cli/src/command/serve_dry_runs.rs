@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{Context, Printed};
 use crate::Exit;
 use crate::error::CliError;
+use crate::interrupt::interrupted;
 
 /// Arguments of `serve-dry-runs`.
 #[derive(Debug, clap::Args)]
@@ -32,20 +33,4 @@ pub(crate) async fn run(cx: &Context<'_>, args: ServeDryRunsArgs) -> Result<Prin
         running.stop(Duration::from_secs(args.grace)).await;
     }
     Ok(Printed { text: format!("dry runs of {app} are no longer served\n"), exit: Exit::Done })
-}
-
-/// Completes when somebody asks this process to end.
-async fn interrupted() -> std::io::Result<()> {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let mut terminate = signal(SignalKind::terminate())?;
-        tokio::select! {
-            biased;
-            asked = tokio::signal::ctrl_c() => asked,
-            _ = terminate.recv() => Ok(()),
-        }
-    }
-    #[cfg(not(unix))]
-    tokio::signal::ctrl_c().await
 }

@@ -12,4 +12,5 @@ mod looking;
 mod places;
 mod refusals;
 mod retaining;
+mod serving;
 mod shell;

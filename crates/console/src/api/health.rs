@@ -72,7 +72,7 @@ struct TimelineQuery {
     #[serde(default, deserialize_with = "maybe")]
     #[schemars(with = "Option<String>")]
     span: Option<Micros>,
-    /// In how many slices: 1 to 200, and 48 where nothing is said.
+    /// In how many slices; 48 where nothing is said.
     #[serde(default)]
     #[schemars(range(min = 1, max = TIMELINE_MAX_SLICES))]
     slices: Option<u32>,

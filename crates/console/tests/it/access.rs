@@ -120,7 +120,8 @@ async fn nothing_listens_beyond_loopback_without_a_token() {
         let said = refused.to_string();
         assert!(said.contains("127.0.0.1") && said.contains("tokens"), "{said}");
     }
-    Server::bind(console(&world, with_tokens()), "0.0.0.0:0".parse().unwrap()).await.unwrap();
+    let _ =
+        Server::bind(console(&world, with_tokens()), "0.0.0.0:0".parse().unwrap()).await.unwrap();
 }
 
 #[tokio::test]

@@ -58,9 +58,10 @@ pub use event::{
     SIGNAL_MAX_DATA_BYTES, START_EVENT, Signal, actor_of, schedule_event,
 };
 pub use explain::{
-    Coverage, EXPLAIN_MAX_ITERATIONS, EXPLAIN_MAX_STEPS, EffectNote, EffectNotes, ExplainInput,
-    Explanation, Iterations, LegalAction, PlanBranch, PlanStep, Reason, ReasonKind, Repeat,
-    SESSION_LIVE_FOR, Shown, ShownError, StepState, explain, is_live, outline, shown_steps,
+    Coverage, Deed, EXPLAIN_MAX_ITERATIONS, EXPLAIN_MAX_STEPS, EffectNote, EffectNotes,
+    ExplainInput, Explanation, Iterations, LegalAction, PlanBranch, PlanStep, Reason, ReasonKind,
+    Repeat, SESSION_LIVE_FOR, Shown, ShownError, StepState, explain, is_live, outline, shown_steps,
+    span_in_words,
 };
 pub use fact::{End, Fact, ReleaseReason, SaidBy, Taken};
 pub use id::{App, EventId, IdError, RunId, Scope, SessionId, StepKey, VersionId, WorkflowKey};

@@ -24,6 +24,14 @@ pub struct JournalRange {
 }
 
 impl Operator {
+    /// The apps that the store holds, sorted.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn apps(&self) -> Result<Vec<App>, OperatorError> {
+        Ok(self.store.app_list().await?)
+    }
+
     /// One run in detail, explained, with its plan and a part of its journal, all of one moment.
     ///
     /// # Errors

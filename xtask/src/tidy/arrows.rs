@@ -47,7 +47,7 @@ const ROWS: &[Row] = &[
     Row { name: STORE_POSTGRES, uses: &[CORE], tests: &[TESTKIT] },
     Row { name: WORKER, uses: &[CORE, LANGUAGE, SYNC_CORE], tests: &[TESTKIT] },
     Row { name: OPERATOR, uses: &[CORE, LANGUAGE], tests: &[TESTKIT] },
-    Row { name: CONSOLE, uses: &[CORE, LANGUAGE, OPERATOR], tests: &[TESTKIT] },
+    Row { name: CONSOLE, uses: &[CORE, LANGUAGE, OPERATOR], tests: &[TESTKIT, TEST_SERVERS] },
     Row { name: TEST_SERVERS, uses: &[], tests: &[] },
     Row {
         name: TESTKIT,

@@ -4,18 +4,52 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Coverage, Known, foresee, text};
-use crate::{OpenEffect, Phase, Rejection, RowInput, Verdict, decide_row};
+use crate::{OpenEffect, Phase, Rejection, RowInput, StepKey, Verdict, decide_row};
 
 /// One thing that a person may do now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LegalAction {
     /// The operator's verb.
     pub verb: &'static str,
+    /// What exactly, for a program that offers it.
+    #[serde(skip)]
+    pub what: Deed,
     /// What to type. Words in capitals are to be filled in; the revision makes it a conflict, not an accident, if
     /// the run has moved meanwhile.
     pub command: String,
     /// When it is the right thing.
     pub why: String,
+}
+
+/// What a person may do, exactly.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Deed {
+    /// Send the signal that it waits for.
+    Signal {
+        /// What sort.
+        kind: String,
+        /// Which one.
+        key: String,
+        /// Whether it belongs to the app as a whole, not to the run's scope.
+        is_app_wide: bool,
+    },
+    /// Say that the effect of a step happened, and give its output.
+    ResolveSucceeded(StepKey),
+    /// Say that the effect of a step was refused.
+    ResolveFailed(StepKey),
+    /// Say that the effect of a step did not happen.
+    ResolveNotPerformed(StepKey),
+    /// Have the provider asked about a step.
+    Reconcile(StepKey),
+    /// Try it again.
+    Retry,
+    /// Cancel it.
+    Cancel,
+    /// Give it up.
+    Abandon {
+        /// Though an effect stays unexplained.
+        accept_unknown: bool,
+    },
 }
 
 struct Legal<'k, 'a> {
@@ -50,17 +84,18 @@ impl Legal<'_, '_> {
         Ok(!facts.is_empty())
     }
 
-    fn add(&mut self, verb: &'static str, arguments: &str, why: &str) {
+    fn add(&mut self, what: Deed, verb: &'static str, arguments: &str, why: &str) {
         let run = self.known.input.run;
         let command = format!(
             "surefoot {verb} {}{arguments} --revision {} --reason '<why>'",
             run.id, run.revision
         );
-        self.actions.push(LegalAction { verb, command, why: why.to_owned() });
+        self.actions.push(LegalAction { verb, what, command, why: why.to_owned() });
     }
 
     fn effect(&mut self, effect: &OpenEffect) {
         let step = text::quoted(effect.step.as_str());
+        let key = || effect.step.clone();
         let resolve = |verdict: Verdict| RowInput::Resolve { step: effect.step.clone(), verdict };
         let is_unsettled = effect.state.is_unsettled();
         if self.may(resolve(Verdict::Succeeded { output: Value::Null })) {
@@ -69,20 +104,35 @@ impl Legal<'_, '_> {
             } else {
                 "it happened, and only its output is missing: the run goes on with the one that you give"
             };
-            self.add("resolve", &format!(" {step} --succeeded '<output as JSON>'"), why);
+            self.add(
+                Deed::ResolveSucceeded(key()),
+                "resolve",
+                &format!(" {step} --succeeded '<output as JSON>'"),
+                why,
+            );
         }
         let failed = Verdict::Failed { code: None, message: String::new() };
         if self.may(resolve(failed)) {
             let why = "the provider refused it: the run fails";
-            self.add("resolve", &format!(" {step} --failed '<message>'"), why);
+            self.add(
+                Deed::ResolveFailed(key()),
+                "resolve",
+                &format!(" {step} --failed '<message>'"),
+                why,
+            );
         }
         if self.may(resolve(Verdict::NotPerformed)) {
             let why = "it is certain that it did not happen: the step is called again";
-            self.add("resolve", &format!(" {step} --not-performed"), why);
+            self.add(
+                Deed::ResolveNotPerformed(key()),
+                "resolve",
+                &format!(" {step} --not-performed"),
+                why,
+            );
         }
         if self.may(RowInput::AskReconcile { step: effect.step.clone() }) {
             let why = "the provider may know by now: a worker asks it again, nothing is repeated";
-            self.add("reconcile", &format!(" {step}"), why);
+            self.add(Deed::Reconcile(key()), "reconcile", &format!(" {step}"), why);
         }
     }
 
@@ -93,7 +143,7 @@ impl Legal<'_, '_> {
         let is_in_vain = foresee::retry_in_vain(self.known).is_some();
         if !is_taken && !is_in_vain && self.may(RowInput::Retry) {
             let why = "the cause is mended: recorded outcomes and effect keys stay, the count of failures begins anew";
-            self.add("retry", "", why);
+            self.add(Deed::Retry, "retry", "", why);
         }
     }
 
@@ -108,7 +158,7 @@ impl Legal<'_, '_> {
             } else {
                 "nobody wants it any more: it ends at once"
             };
-            self.add("cancel", "", why);
+            self.add(Deed::Cancel, "cancel", "", why);
         }
     }
 
@@ -116,10 +166,20 @@ impl Legal<'_, '_> {
         let unclaimable = self.known.is_unclaimable();
         let abandon = |accept_unknown| RowInput::Abandon { accept_unknown, unclaimable };
         match self.facts(abandon(false)) {
-            Ok(true) => self.add("abandon", "", "give it up: it ends as failed"),
+            Ok(true) => self.add(
+                Deed::Abandon { accept_unknown: false },
+                "abandon",
+                "",
+                "give it up: it ends as failed",
+            ),
             Err(Rejection::EffectUnsettled { .. }) if self.may(abandon(true)) => {
                 let why = "nobody will ever know: it ends as failed, and the effect stays listed as unknown";
-                self.add("abandon", " --accept-unknown", why);
+                self.add(
+                    Deed::Abandon { accept_unknown: true },
+                    "abandon",
+                    " --accept-unknown",
+                    why,
+                );
             }
             Ok(false) | Err(_) => {}
         }
@@ -136,6 +196,11 @@ impl Legal<'_, '_> {
         let (kind, key) = (text::quoted(on.kind()), text::quoted(on.key()));
         self.actions.push(LegalAction {
             verb: "signal",
+            what: Deed::Signal {
+                kind: on.kind().to_owned(),
+                key: on.key().to_owned(),
+                is_app_wide: on.is_app_wide(),
+            },
             command: format!(
                 "surefoot signal {kind} {key} --app {app} {place} --data '<data as JSON>'"
             ),

@@ -24,10 +24,11 @@ use crate::{
 };
 
 pub use effects::{EffectNote, EffectNotes, Repeat};
-pub use legal::LegalAction;
+pub use legal::{Deed, LegalAction};
 pub use moving::{Reason, ReasonKind};
 pub use outline::{PlanBranch, PlanStep, outline};
 pub use steps::{Iterations, Shown, StepState};
+pub use text::span as span_in_words;
 pub(crate) use walk::branches_of;
 
 /// A worker session that reported within this span counts as live.

@@ -5,7 +5,8 @@ use serde::Serializer;
 use crate::{Micros, Timestamp};
 
 /// A span in its two largest units: `3 m 12 s`, `450 ms`.
-pub(super) fn span(span: Micros) -> String {
+#[must_use]
+pub fn span(span: Micros) -> String {
     const UNITS: [(&str, i64); 5] = [
         ("d", 86_400_000_000),
         ("h", 3_600_000_000),

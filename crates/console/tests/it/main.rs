@@ -13,6 +13,7 @@ mod client;
 mod described;
 mod live;
 mod looking;
+mod metrics;
 mod random;
 mod starving;
 mod strict;

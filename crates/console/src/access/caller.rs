@@ -20,10 +20,6 @@ pub(crate) struct Caller {
     by_cookie: bool,
 }
 
-/// Somebody who may act: for pages. The API asks for it once, for every route that acts.
-#[derive(Debug, Clone)]
-pub(crate) struct Acting(pub(crate) Caller);
-
 impl Caller {
     /// Who asks.
     pub(crate) fn of(parts: &Parts, shared: &Shared) -> Result<Self, Problem> {
@@ -61,15 +57,6 @@ impl FromRequestParts<Shared> for Caller {
     async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, Problem> {
         // The API has found it out already.
         parts.extensions.get::<Self>().cloned().map_or_else(|| Self::of(parts, shared), Ok)
-    }
-}
-
-impl FromRequestParts<Shared> for Acting {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, Problem> {
-        let caller = Caller::of(parts, shared)?;
-        caller.may_act().map(|()| Self(caller))
     }
 }
 

@@ -7,7 +7,7 @@ mod tokens;
 
 use surefoot_kernel_core::{BadName, check_actor};
 
-pub(crate) use caller::{Acting, Caller};
+pub(crate) use caller::Caller;
 pub(crate) use cookie::{TOKEN_COOKIE, cookie_of};
 pub(crate) use guard::guard;
 pub use tokens::{BadTokens, TOKEN_MIN_CHARS, Tokens};

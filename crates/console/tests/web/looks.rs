@@ -61,8 +61,7 @@ pub(crate) fn check_markup(path: &str, text: &str) {
     }
     let scripts = text.matches("<script").count();
     assert_eq!(scripts, text.matches("<script src=").count(), "{path} has a script of its own");
-    for needed in
-        ["<html lang=\"en\">", "<main id=\"main\"", "<h1", "<title>", "name=\"viewport\""]
+    for needed in ["<html lang=\"en\">", "<main id=\"main\"", "<h1", "<title>", "name=\"viewport\""]
     {
         assert!(text.contains(needed), "{path} lacks `{needed}`");
     }
@@ -246,7 +245,14 @@ fn plain(markup: &str) -> String {
     let mut pieces = markup.split('<');
     let mut text = pieces.next().unwrap_or_default().to_owned();
     pieces.for_each(|piece| text.push_str(piece.split_once('>').map_or("", |(_, rest)| rest)));
-    let marks = [("&#60;", "<"), ("&#62;", ">"), ("&#39;", "'"), ("&#34;", "\""), ("&#38;", "&"), ("`", "")];
+    let marks = [
+        ("&#60;", "<"),
+        ("&#62;", ">"),
+        ("&#39;", "'"),
+        ("&#34;", "\""),
+        ("&#38;", "&"),
+        ("`", ""),
+    ];
     marks.iter().fold(text, |text, (mark, char)| text.replace(mark, char))
 }
 

@@ -83,7 +83,7 @@ impl Frame {
             notices: Vec::new(),
             live: None,
         };
-        frame.notices.extend(done(&visitor.asked.text("done").unwrap_or_default().to_owned()));
+        frame.notices.extend(done(visitor.asked.text("done").unwrap_or_default()));
         if visitor.asked.text("unknown") == Some("page") {
             let text = "That address leads to no page: here is the one that comes next to it.";
             frame.notices.push(Notice::plain(text));

@@ -160,7 +160,8 @@ fn view(
             _ => ("steps", steps_page.to_string()),
         };
         let address = visitor.to("/runs").segment(&show.run.id.to_string());
-        let other = (other.1 != "1").then_some(other).unwrap_or_default();
+        // The first page is what stands there without a word.
+        let other = if other.1 == "1" { ("", String::new()) } else { other };
         address.with(name, &page.to_string()).with(other.0, &other.1).at(id).done()
     };
     let steps_total = show.steps.len();
@@ -250,7 +251,7 @@ fn steps(listed: &[&StepView], it: &Explanation) -> Vec<Step> {
     let now = it.read_at;
     let started = |step: &&StepView| step.started_at.map(|at| at.0.micros());
     let ended = |step: &&StepView| step.finished_at.map_or(now, |at| at.0).micros();
-    let from = listed.iter().filter_map(|step| started(step)).min().unwrap_or_default();
+    let from = listed.iter().filter_map(started).min().unwrap_or_default();
     let until = listed.iter().filter(|step| started(step).is_some()).map(ended).max();
     let scale = (from, until.unwrap_or(from));
     listed.iter().map(|step| one_step(step, it, now, scale)).collect()
@@ -318,14 +319,10 @@ pub(crate) fn pretty(value: &Value) -> String {
 
 fn journal(visitor: &Visitor, id: &str, row: &JournalRowView) -> JournalRow {
     let written = row.facts.iter().map(|fact| serde_json::to_value(fact).unwrap_or_default());
-    let facts = written.map(|fact| match fact {
-        Value::Object(members) => {
-            let (kind, body) =
-                members.iter().next().map_or(("", None), |(k, v)| (k.as_str(), Some(v)));
-            (words(kind), Text::sentence(body.map(ToString::to_string).unwrap_or_default()))
-        }
-        Value::String(kind) => (words(&kind), Text::default()),
-        other => (Text::default(), Text::sentence(other.to_string())),
+    // A fact is its kind with what belongs to it, or its kind alone.
+    let facts = written.map(|fact| match fact.as_object().and_then(|it| it.iter().next()) {
+        Some((kind, body)) => (words(kind), Text::sentence(body.to_string())),
+        None => (words(fact.as_str().unwrap_or_default()), Text::default()),
     });
     JournalRow {
         seq: row.seq,

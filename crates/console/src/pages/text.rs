@@ -62,7 +62,7 @@ impl Text {
     /// In pieces: what stands between back quotes is code.
     pub(crate) fn parts(&self) -> Vec<(bool, &str)> {
         let pieces: Vec<&str> = self.shown.split('`').collect();
-        if pieces.len() % 2 == 0 {
+        if pieces.len().is_multiple_of(2) {
             return vec![(false, &self.shown)];
         }
         pieces.into_iter().enumerate().map(|(index, piece)| (index % 2 == 1, piece)).collect()

@@ -57,7 +57,7 @@ async fn listed(visitor: &mut Visitor) -> Result<Workflows, OperatorError> {
     if let Some(place) = &place {
         match visitor.operator().workflows(&place.app, place.scope.as_ref()).await {
             Ok(view) => {
-                rows = view.workflows.iter().map(|it| row(visitor, &place.app, it)).collect()
+                rows = view.workflows.iter().map(|it| row(visitor, &place.app, it)).collect();
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 empty = Text::sentence(error.to_string());

@@ -178,10 +178,11 @@ impl Chrome {
         }
     }
 
-    /// Waits until an expression is true; a page that is being left counts as not yet.
+    /// Waits until an expression is true; a page that is being left, or is not all there, counts as not yet.
     pub(crate) async fn until(&self, expression: &str) {
+        let expression = format!("document.readyState === 'complete' && ({expression})");
         let waiting = async {
-            while self.try_eval(expression).await != Ok(Value::Bool(true)) {
+            while self.try_eval(&expression).await != Ok(Value::Bool(true)) {
                 tokio::time::sleep(LOOK_EVERY).await;
             }
         };

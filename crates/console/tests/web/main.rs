@@ -1,6 +1,6 @@
 //! The web console: its pages as text, quickly; and in a real browser, as people use it.
 
-#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has found something")]
 
 mod acts;
 mod browser;

@@ -233,7 +233,8 @@ async fn rest(world: &World) {
 }
 
 pub(crate) async fn publish(world: &World, workflow: &str, source: &str, activate: bool) {
-    let limits = Limits { loop_items: 10_000, ..Limits::default() };
+    let mut limits = Limits::default();
+    limits.loop_items = 10_000;
     let publish = PublishSource {
         app: app(),
         scope: Scope::from(SCOPE),

@@ -16,6 +16,7 @@ struct Row {
 }
 
 const CORE: &str = "surefoot-kernel-core";
+const ACTIONS: &str = "surefoot-actions";
 const CODEC: &str = "surefoot-codec";
 const LANGUAGE: &str = "surefoot-language";
 const SYNC_CORE: &str = "surefoot-sync-core";
@@ -46,6 +47,11 @@ const ROWS: &[Row] = &[
     Row { name: STORE_POSTGRES, uses: &[CORE], tests: &[TESTKIT] },
     Row { name: WORKER, uses: &[CORE, LANGUAGE, SYNC_CORE], tests: &[TESTKIT] },
     Row { name: OPERATOR, uses: &[CORE, LANGUAGE], tests: &[TESTKIT] },
+    Row {
+        name: ACTIONS,
+        uses: &[CORE, LANGUAGE, SYNC_CORE],
+        tests: &[STORE_SQLITE, STORE_POSTGRES, TESTKIT, WORKER],
+    },
     Row { name: TEST_SERVERS, uses: &[], tests: &[] },
     Row {
         name: TESTKIT,

@@ -4,6 +4,10 @@
 //! |---|---|---|
 //! | `httpRequest` | ambiguous | `http` |
 //! | `httpCall` | idempotent | `http` |
+//! | `emitEvent`, `signal` | transactional | `events` |
+//! | `query` | transactional | `sqlite`, `postgres` |
+//! | `publishMessage` | idempotent | `messages` |
+//! | `generateText`, `classify`, `classifyMany`, `extract` | idempotent | `ai` |
 //!
 //! A module takes each of them by one line; `docs/actions.md` says what authors may write.
 //!
@@ -21,7 +25,16 @@
 //! # let _ = module; }
 //! # Ok(()) }
 //! ```
+#![cfg_attr(doctest, doc = include_str!("../../../docs/actions.md"))]
 
+#[cfg(feature = "ai")]
+pub mod ai;
+#[cfg(feature = "events")]
+pub mod event;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(feature = "messages")]
+pub mod message;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub mod query;
 pub mod secret;

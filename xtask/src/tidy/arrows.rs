@@ -50,17 +50,20 @@ const ROWS: &[Row] = &[
     Row {
         name: ACTIONS,
         uses: &[CORE, LANGUAGE, SYNC_CORE],
-        tests: &[STORE_SQLITE, STORE_POSTGRES, TESTKIT, WORKER],
+        // Its tests turn on all of its features.
+        tests: &[ACTIONS, STORE_SQLITE, STORE_POSTGRES, TESTKIT, WORKER],
     },
     Row { name: TEST_SERVERS, uses: &[], tests: &[] },
     Row {
         name: TESTKIT,
-        uses: &[CORE, LANGUAGE, SYNC_CORE, WORKER, TEST_SERVERS],
+        // The scripted provider implements the port of the AI tasks.
+        uses: &[ACTIONS, CORE, LANGUAGE, SYNC_CORE, WORKER, TEST_SERVERS],
         tests: &[STORE_SQLITE],
     },
     Row {
         name: "surefoot-cli",
         uses: &[
+            ACTIONS,
             CORE,
             LANGUAGE,
             STORE_SQLITE,

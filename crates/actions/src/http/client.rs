@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
-use hyper::Request;
+use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper::header::{HOST, HeaderMap, LOCATION};
+use hyper::{Request, Response};
 use rustls::pki_types::CertificateDer;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::task::JoinHandle;
@@ -66,7 +67,7 @@ impl HttpClient {
         }
     }
 
-    pub(super) fn policy(&self) -> &Policy {
+    pub(crate) fn policy(&self) -> &Policy {
         &self.0.policy
     }
 
@@ -74,7 +75,7 @@ impl HttpClient {
         &*self.0.resolver
     }
 
-    pub(super) fn secrets(&self) -> &dyn Secrets {
+    pub(crate) fn secrets(&self) -> &dyn Secrets {
         &*self.0.secrets
     }
 
@@ -158,7 +159,7 @@ impl fmt::Debug for HttpClientBuilder {
 
 /// An answer with its whole body.
 #[derive(Debug)]
-pub(super) struct Reply {
+pub(crate) struct Reply {
     pub(super) status: u16,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
@@ -166,7 +167,7 @@ pub(super) struct Reply {
 
 /// Why there is no answer.
 #[derive(Debug)]
-pub(super) enum Lost {
+pub(crate) enum Lost {
     /// Nothing was sent, and sending it again would be refused again.
     Forbidden(String),
     /// Nothing was sent.
@@ -222,9 +223,27 @@ fn redirect(request: &Outgoing, url: &Url, reply: &Reply) -> Option<Result<Url, 
 async fn send(
     client: &HttpClient,
     request: &Outgoing,
-    (url, headers): (&Url, &HeaderMap),
+    to: (&Url, &HeaderMap),
     deadline: Instant,
 ) -> Result<Reply, Lost> {
+    let (answer, moving) = open(client, request, to, deadline).await?;
+    let (head, body) = answer.map(|body| Limited::new(body, RESPONSE_MAX_BYTES)).into_parts();
+    let status = head.status.as_u16();
+    let unanswered = |what| Lost::Unanswered { what, status: Some(status) };
+    let body = timeout_at(deadline, body.collect()).await;
+    let body = body.map_err(|_| unanswered("the answer did not end in time".to_owned()))?;
+    let body = body.map_err(|error| unanswered(told(&*error)))?;
+    drop(moving);
+    Ok(Reply { status, headers: head.headers, body: body.to_bytes() })
+}
+
+/// Sends a request and waits for the head of its answer. The connection lasts as long as what comes beside it.
+pub(crate) async fn open(
+    client: &HttpClient,
+    request: &Outgoing,
+    (url, headers): (&Url, &HeaderMap),
+    deadline: Instant,
+) -> Result<(Response<Incoming>, Moving), Lost> {
     let late = |_| Lost::Unreachable("no connection in time".to_owned());
     let line = timeout_at(deadline, connect(client, url)).await.map_err(late)?;
     let line = line.map_err(|error| match error {
@@ -244,18 +263,10 @@ async fn send(
     }));
     let sent = written(request, url, headers).map_err(Lost::Forbidden)?;
     // From here on nobody can say that nothing happened.
-    let unanswered = |what: String, status| Lost::Unanswered { what, status };
+    let unanswered = |what: String| Lost::Unanswered { what, status: None };
     let answer = timeout_at(deadline, requests.send_request(sent)).await;
-    let answer = answer.map_err(|_| unanswered("no answer in time".to_owned(), None))?;
-    let answer = answer.map_err(|error| unanswered(told(&error), None))?;
-    let (head, body) = answer.map(|body| Limited::new(body, RESPONSE_MAX_BYTES)).into_parts();
-    let status = head.status.as_u16();
-    let body = timeout_at(deadline, body.collect()).await;
-    let body =
-        body.map_err(|_| unanswered("the answer did not end in time".to_owned(), Some(status)))?;
-    let body = body.map_err(|error| unanswered(told(&*error), Some(status)))?;
-    drop(moving);
-    Ok(Reply { status, headers: head.headers, body: body.to_bytes() })
+    let answer = answer.map_err(|_| unanswered("no answer in time".to_owned()))?;
+    Ok((answer.map_err(|error| unanswered(told(&error)))?, moving))
 }
 
 fn written(
@@ -283,7 +294,7 @@ fn written(
 }
 
 /// An error and what is below it.
-fn told(error: &(dyn std::error::Error + 'static)) -> String {
+pub(crate) fn told(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut below = error.source();
     while let Some(error) = below {
@@ -297,7 +308,7 @@ fn told(error: &(dyn std::error::Error + 'static)) -> String {
 }
 
 /// The task that moves the bytes of a connection; gone with the request.
-struct Moving(JoinHandle<()>);
+pub(crate) struct Moving(JoinHandle<()>);
 
 impl Drop for Moving {
     fn drop(&mut self) {

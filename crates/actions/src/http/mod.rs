@@ -7,12 +7,12 @@
 mod address;
 mod answer;
 mod call;
-mod client;
+pub(crate) mod client;
 mod confirm;
 mod connect;
 mod input;
 mod policy;
-mod prepare;
+pub(crate) mod prepare;
 mod request;
 mod status;
 

@@ -12,7 +12,7 @@ pub const URL_MAX_CHARS: usize = 8_192;
 
 /// Where requests may go. Decided for the URL as it is written, and again for each address that its host resolves to.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Policy {
+pub(crate) struct Policy {
     /// None is every host.
     pub(super) hosts: Vec<String>,
     /// Beside the public internet.
@@ -52,7 +52,7 @@ fn same(one: u128, other: u128, rest: u32) -> bool {
 
 /// Why a URL is not asked. Nothing was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Forbidden {
+pub(crate) enum Forbidden {
     /// It is no URL that could be asked.
     Malformed(String),
     /// The module does not allow it.
@@ -69,7 +69,7 @@ impl fmt::Display for Forbidden {
 
 impl Policy {
     /// Reads a URL and says whether it may be asked, as far as that can be said without resolving its host.
-    pub(super) fn check(&self, text: &str) -> Result<Url, Forbidden> {
+    pub(crate) fn check(&self, text: &str) -> Result<Url, Forbidden> {
         if text.chars().count() > URL_MAX_CHARS {
             let why = format!("the URL has more than {URL_MAX_CHARS} characters");
             return Err(Forbidden::Malformed(why));

@@ -52,13 +52,13 @@ pub(super) struct Checked {
 
 /// A request as it is sent, and what must not be recorded of it.
 #[derive(Debug)]
-pub(super) struct Outgoing {
-    pub(super) method: Method,
-    pub(super) url: Url,
-    pub(super) headers: HeaderMap,
-    pub(super) body: Bytes,
-    pub(super) timeout: Duration,
-    pub(super) redactor: Redactor,
+pub(crate) struct Outgoing {
+    pub(crate) method: Method,
+    pub(crate) url: Url,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    pub(crate) timeout: Duration,
+    pub(crate) redactor: Redactor,
 }
 
 /// Why a request cannot be made ready. Nothing was sent.

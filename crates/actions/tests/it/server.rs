@@ -28,8 +28,25 @@ pub(crate) struct Hit {
     pub(crate) body: String,
 }
 
+/// Where a payment stops, once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Nothing was read yet.
+    Connected,
+    /// All was read, and nothing done.
+    Read,
+    /// It was done, and nobody hears of it.
+    Acted,
+    /// The first half of the answer was sent.
+    HalfAnswered,
+    /// All of the answer was sent.
+    Answered,
+}
+
 #[derive(Default)]
 struct Books {
+    pause: Mutex<Option<Stage>>,
+    paused: tokio::sync::Notify,
     hits: Mutex<Vec<Hit>>,
     /// Keys in the order in which they were acted on; a key may stand here twice.
     paid: Mutex<Vec<String>>,
@@ -71,7 +88,7 @@ pub(crate) fn builder() -> HttpClientBuilder {
     HttpClient::builder()
         .allow_network("127.0.0.0".parse().unwrap(), 8)
         .resolver(Local)
-        .secrets(StaticSecrets::default().with("KEY", CANARY))
+        .secrets(StaticSecrets::default().with("KEY", CANARY).with("PAYMENT_KEY", CANARY))
 }
 
 pub(crate) fn client() -> HttpClient {
@@ -125,6 +142,16 @@ impl Server {
         Self { address, books, listening }
     }
 
+    /// The next payment that comes to this stage goes no further.
+    pub(crate) fn pause_at(&self, stage: Stage) {
+        *self.books.pause.lock().unwrap() = Some(stage);
+    }
+
+    /// Until one has stopped.
+    pub(crate) async fn paused(&self) {
+        self.books.paused.notified().await;
+    }
+
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
@@ -165,6 +192,10 @@ async fn serve(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     raw: Option<std::net::TcpStream>,
 ) {
+    if books.pauses(Stage::Connected) {
+        // What comes stays unread, until the test is over.
+        return std::future::pending().await;
+    }
     let Some(hit) = read(&mut stream).await else { return };
     let path = hit.target.split('?').next().unwrap_or_default().to_owned();
     if path != "/ping" {
@@ -173,9 +204,21 @@ async fn serve(
     let key = hit.headers.get("idempotency-key").cloned().unwrap_or_default();
     let mut talk = Talk { books, stream: &mut stream };
     match path.as_str() {
-        "/pay" => {
+        "/pay" | "/payments" => {
+            if books.pauses(Stage::Read) {
+                return talk.hang().await;
+            }
             books.paid.lock().unwrap().push(key.clone());
+            if books.pauses(Stage::Acted) {
+                return talk.hang().await;
+            }
+            if books.is_next(Stage::HalfAnswered) {
+                talk.say(b"HTTP/1.1 200 X\r\ncontent-length: 10\r\n\r\n").await;
+                books.pauses(Stage::HalfAnswered);
+                return talk.hang().await;
+            }
             talk.json(200, &receipt(&key)).await;
+            books.pauses(Stage::Answered);
         }
         "/pay-once" => {
             let known = books.paid.lock().unwrap().contains(&key);
@@ -189,15 +232,31 @@ async fn serve(
             books.paid.lock().unwrap().push(key);
             talk.hang().await;
         }
-        "/echo" => talk.echo(&hit).await,
+        "/echo" | "/customers/7" => talk.echo(&hit).await,
         "/ping" => talk.json(200, "{}").await,
         _ if path.starts_with("/payments/") => {
-            let asked = path.trim_start_matches("/payments/");
+            let asked = path.trim_start_matches("/payments/").trim_start_matches("by-key/");
             let known = books.paid.lock().unwrap().iter().any(|it| it == asked);
             let (status, body) = if known { (200, receipt(asked)) } else { (404, "{}".to_owned()) };
             talk.json(status, &body).await;
         }
         _ => talk.misbehave(&path, &hit, raw).await,
+    }
+}
+
+impl Books {
+    fn is_next(&self, stage: Stage) -> bool {
+        *self.pause.lock().unwrap() == Some(stage)
+    }
+
+    /// Whether it stops here: only once.
+    fn pauses(&self, stage: Stage) -> bool {
+        let stops = self.is_next(stage);
+        if stops {
+            self.pause.lock().unwrap().take();
+            self.paused.notify_one();
+        }
+        stops
     }
 }
 

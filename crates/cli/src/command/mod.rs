@@ -22,6 +22,7 @@ mod reconcile;
 mod redrive;
 mod resolve;
 mod retry;
+mod run;
 mod runs;
 mod serve_dry_runs;
 mod show;
@@ -87,6 +88,8 @@ pub(crate) enum Command {
     DryRun(dry_run::DryRunArgs),
     /// Preview the dry runs that others ask for, until it is interrupted; for applications that have their module built in.
     ServeDryRuns(serve_dry_runs::ServeDryRunsArgs),
+    /// Run a workflow of ready-made actions on the embedded store, without an application, and follow it to its end.
+    Run(run::RunArgs),
     /// Record a signal; wakes the runs that wait for it.
     Signal(signal::SignalArgs),
     /// List signals that no run has used.
@@ -198,6 +201,7 @@ pub(crate) async fn run(built_in: &BuiltIn, arguments: Arguments) -> Result<Prin
         Command::Emit(args) => emit::run(&cx, args).await,
         Command::DryRun(args) => dry_run::run(&cx, args).await,
         Command::ServeDryRuns(args) => serve_dry_runs::run(&cx, args).await,
+        Command::Run(args) => run::run(&cx, args).await,
         Command::Signal(args) => signal::run(&cx, args).await,
         Command::Signals(args) => signals::run(&cx, &args).await,
         Command::Runs(args) => runs::run(&cx, args).await,
@@ -300,7 +304,7 @@ impl Context<'_> {
     }
 
     /// In whose name: what was given, or who is logged in.
-    fn actor(&self) -> String {
+    pub(crate) fn actor(&self) -> String {
         let logged_in = || std::env::var("USER").ok().filter(|name| !name.is_empty());
         let given = self.global.actor.clone().filter(|name| !name.is_empty());
         given.or_else(logged_in).unwrap_or_else(|| "unknown".to_owned())

@@ -12,4 +12,5 @@ mod looking;
 mod places;
 mod refusals;
 mod retaining;
+mod running;
 mod shell;

@@ -24,6 +24,7 @@ pub mod resume;
 pub mod retention;
 pub mod runs;
 pub mod signals;
+pub mod tasks;
 pub mod transactions;
 pub mod waits;
 mod world;

@@ -80,6 +80,7 @@ const ROWS: &[Row] = &[
     Row {
         name: FACADE,
         uses: &[
+            ACTIONS,
             CORE,
             CODEC,
             LANGUAGE,

@@ -337,6 +337,39 @@ CREATE INDEX surefoot_signal_spent ON surefoot_signal (app, spent_at) WHERE spen
 
 CREATE INDEX surefoot_signal_unspent ON surefoot_signal (app) WHERE spent_at IS NULL;
 
+CREATE TABLE surefoot_task (
+    no INTEGER PRIMARY KEY AUTOINCREMENT,
+    app TEXT NOT NULL,
+    key TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    run BLOB NOT NULL CHECK (length(run) = 16),
+    step TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    -- Pinned when the step first asked.
+    request TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('queued', 'running', 'succeeded', 'failed', 'canceled')),
+    attempts INTEGER NOT NULL CHECK (attempts >= 0),
+    -- Attempts that did not end well, the running one included.
+    failures INTEGER NOT NULL CHECK (failures BETWEEN 0 AND attempts),
+    -- When it may be taken while queued, the end of its worker's lease while running.
+    due_at INTEGER,
+    output TEXT,
+    code TEXT,
+    message TEXT,
+    created_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    CHECK ((due_at IS NOT NULL) = (state IN ('queued', 'running'))),
+    CHECK ((ended_at IS NULL) = (state IN ('queued', 'running'))),
+    CHECK ((output IS NOT NULL) = (state = 'succeeded')),
+    CHECK ((code IS NOT NULL) = (state = 'failed'))
+) STRICT;
+
+CREATE INDEX surefoot_task_due ON surefoot_task (app, due_at, no) WHERE due_at IS NOT NULL;
+
+CREATE UNIQUE INDEX surefoot_task_key ON surefoot_task (app, key);
+
+CREATE INDEX surefoot_task_run ON surefoot_task (run);
+
 CREATE TRIGGER surefoot_version_is_immutable BEFORE UPDATE ON surefoot_version
 BEGIN
     SELECT RAISE(ABORT, 'a stored version is never updated');

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::path::PathBuf;
 
 use surefoot_console::ServeError;
-use surefoot_kernel_core::StoreError;
+use surefoot_kernel_core::{EmitError, PublishError, StoreError};
 use surefoot_operator::OperatorError;
 use surefoot_worker::WorkerError;
 
@@ -54,6 +54,12 @@ pub(crate) enum CliError {
     Worker(#[from] WorkerError),
     #[error(transparent)]
     Serve(#[from] ServeError),
+    #[error(transparent)]
+    Publish(#[from] PublishError),
+    #[error(transparent)]
+    Emit(#[from] EmitError),
+    #[error("there is no place for temporary files")]
+    Scratch(#[source] StoreError),
     #[error("the runtime cannot start")]
     Runtime(#[source] std::io::Error),
     #[error("the output cannot be written")]
@@ -85,14 +91,21 @@ impl CliError {
             Self::Operator(error) | Self::Helped(HelpedError { source: error, .. }) => {
                 error.class().into()
             }
-            Self::Store { .. } | Self::NoStore(_) | Self::Runtime(_) => Exit::Unavailable,
+            Self::Store { .. } | Self::NoStore(_) | Self::Runtime(_) | Self::Scratch(_) => {
+                Exit::Unavailable
+            }
             Self::NotAStore(_)
             | Self::Unreadable { .. }
             | Self::Input { .. }
             | Self::NotConfirmed { .. }
             | Self::Usage(_)
             | Self::Serve(ServeError::Unguarded { .. }) => Exit::Usage,
-            Self::Output(_) | Self::Module(_) | Self::Worker(_) | Self::Serve(_) => Exit::Finding,
+            Self::Output(_)
+            | Self::Module(_)
+            | Self::Worker(_)
+            | Self::Serve(_)
+            | Self::Publish(_)
+            | Self::Emit(_) => Exit::Finding,
             #[cfg(feature = "demo")]
             Self::Demo(_) => Exit::Finding,
         }

@@ -69,17 +69,17 @@ pub use interpreter::{Cursor, LOOP_VALUE_MAX_BYTES, Next, RestoreInvalid};
 pub use name::{BadName, NAME_MAX_CHARS, NameRule, REASON_MAX_CHARS, check_actor};
 pub use ports::{
     Activate, Activation, ActivationSet, AppHealth, Audit, AuditRow, BoxFuture, ChildStore,
-    ChildrenCreated, ChildrenOn, ChildrenPage, ChildrenRequest, ClaimRequest, Clock, Commit,
-    Committed, CreateChildren, CreateDryRun, Delete, Deleted, Dispatched, Eager, EffectRow,
+    ChildrenCreated, ChildrenOn, ChildrenPage, ChildrenRequest, ClaimRequest, ClaimTasks, Clock,
+    Commit, Committed, CreateChildren, CreateDryRun, Delete, Deleted, Dispatched, Eager, EffectRow,
     Emission, Emit, EmitError, EventFilter, EventRow, EventStatus, EventStore, Expired, Fence,
-    FenceError, GroupRow, Ids, JournalEntry, JournalText, LoadRequest, Locked, OpenEffectRow,
-    OperatorStore, Page, PassTime, Place, PlanStore, Prunable, Prune, Pruned, Publish,
-    PublishError, Published, Recovered, Redrive, Redriven, RenewRequest, Renewed, RetentionError,
-    RetentionStore, RunCount, RunDetail, RunFilter, RunRow, RunSpan, RunStore, Scan, ScheduleRow,
+    FenceError, GroupRow, Ids, JournalEntry, JournalText, LoadRequest, Locked, NewTask,
+    OpenEffectRow, OperatorStore, Page, PassTime, Place, PlanStore, Prunable, Prune, Pruned,
+    Publish, PublishError, Published, Recovered, Redrive, Redriven, RenewRequest, Renewed,
+    RetentionError, RetentionStore, RunCount, RunDetail, RunFilter, RunRow, RunSpan, RunStore, Scan, ScheduleRow,
     Schedules, SendSignal, SessionReport, SessionRow, SetActivation, SignalError, SignalRow,
-    SignalSent, Source, Standing, StoreError, StoreFact, Stored, StoredVersion,
-    TIMELINE_MAX_SLICES, TakeOverRequest, Trace, TxStore, TxWork, ValueResolver, WakeBus, Work,
-    WorkflowRow,
+    SignalSent, Source, Standing, StoreError, StoreFact, Stored, StoredVersion, TASK_SIGNAL,
+    TIMELINE_MAX_SLICES, TakeOverRequest, Task, TaskEnd, TaskEnded, TaskHold, TaskState, TaskStore, Trace, TxStore,
+    TxWork, ValueResolver, WakeBus, Work, WorkflowRow,
 };
 pub use run::{
     Attention, CancelRequest, Failure, Fenced, Lease, Mode, OpenEffect, Origin, Parent, Phase,

@@ -10,8 +10,8 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use surefoot_kernel_core::{
-    BoxFuture, Cancel, Children, ChildrenCreated, ChildrenError, ChildrenPage, Code, EffectKey,
-    FenceError, Invocation, RunId, StepKey, StoreError, TraceContext,
+    App, BoxFuture, Cancel, Children, ChildrenCreated, ChildrenError, ChildrenPage, Code,
+    EffectKey, FenceError, Invocation, RunId, Scope, StepKey, StoreError, TraceContext,
 };
 
 use crate::answer::{Halt, Stop};
@@ -95,6 +95,10 @@ pub enum Resumed {
 /// What a context is made of. For workers, and for tests of actions.
 #[derive(Clone)]
 pub struct StepData {
+    /// Whose the run is.
+    pub app: App,
+    /// Where the run is.
+    pub scope: Scope,
     /// The run.
     pub run: RunId,
     /// The step.
@@ -127,6 +131,8 @@ impl StepData {
     #[must_use]
     pub fn detached(run: RunId, step: impl Into<StepKey>) -> Self {
         Self {
+            app: App::from("detached"),
+            scope: Scope::from("detached"),
             run,
             step: step.into(),
             attempt: 1,
@@ -156,6 +162,18 @@ impl StepCx {
     pub fn new(data: StepData) -> Self {
         let key = EffectKey::of(data.run, &data.step);
         Self(Arc::new(Shared { data, key, halted: OnceLock::new() }))
+    }
+
+    /// Whose the run is.
+    #[must_use]
+    pub fn app(&self) -> &App {
+        &self.0.data.app
+    }
+
+    /// Where the run is.
+    #[must_use]
+    pub fn scope(&self) -> &Scope {
+        &self.0.data.scope
     }
 
     /// The run.

@@ -37,6 +37,7 @@ pub use erased::{
     DynAmbiguous, DynEffect, DynIdempotent, DynPure, DynTransactional, FreeObject, Hook, HookError,
     InputError, Object, OnTx, OutputError, SharedFence,
 };
+pub use expression::{NotAnExpression, parse_expression};
 pub use manifest::{
     ActionDecl, InputDecl, Limits, Manifest, ManifestFinding, NotAManifest, RESERVED_ACTION_NAMES,
     RESERVED_TRIGGER_KINDS, TriggerDecl,

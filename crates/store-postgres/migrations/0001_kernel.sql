@@ -409,3 +409,33 @@ CREATE INDEX child_group_cancel ON surefoot.child_group (app) WHERE cancel_from 
 CREATE INDEX child_group_over ON surefoot.child_group (app) WHERE live = 0 AND awaited;
 -- Children that could begin, but were not let go when a sibling ended.
 CREATE INDEX child_group_room ON surefoot.child_group (app) WHERE held > 0 AND live - held < parallel;
+
+-- Work that a process of its own does for a waiting step: one row per effect key.
+CREATE TABLE surefoot.task (
+    app text NOT NULL,
+    key text NOT NULL,
+    scope text NOT NULL,
+    run uuid NOT NULL,
+    step text NOT NULL,
+    kind text NOT NULL,
+    -- Pinned when the step first asked.
+    request text NOT NULL,
+    state text NOT NULL CHECK (state IN ('queued', 'running', 'succeeded', 'failed', 'canceled')),
+    attempts bigint NOT NULL CHECK (attempts >= 0),
+    -- Attempts that did not end well, the running one included.
+    failures bigint NOT NULL CHECK (failures BETWEEN 0 AND attempts),
+    -- When it may be taken while queued, the end of its worker's lease while running.
+    due_at bigint,
+    output text,
+    code text,
+    message text,
+    created_at bigint NOT NULL,
+    ended_at bigint,
+    CHECK ((due_at IS NOT NULL) = (state IN ('queued', 'running'))),
+    CHECK ((ended_at IS NULL) = (state IN ('queued', 'running'))),
+    CHECK ((output IS NOT NULL) = (state = 'succeeded')),
+    CHECK ((code IS NOT NULL) = (state = 'failed')),
+    PRIMARY KEY (app, key)
+);
+CREATE INDEX task_due ON surefoot.task (app, due_at, key) WHERE due_at IS NOT NULL;
+CREATE INDEX task_run ON surefoot.task (run);

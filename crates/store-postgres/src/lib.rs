@@ -36,6 +36,7 @@ mod retention;
 mod run;
 mod sql;
 mod store;
+mod task;
 mod transaction;
 mod wake;
 mod writer;

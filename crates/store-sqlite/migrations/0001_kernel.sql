@@ -364,3 +364,34 @@ CREATE UNIQUE INDEX surefoot_child_group_step ON surefoot_child_group (parent, s
 CREATE INDEX surefoot_child_group_cancel ON surefoot_child_group (app) WHERE cancel_from IS NOT NULL;
 
 CREATE INDEX surefoot_child_group_over ON surefoot_child_group (app) WHERE live = 0 AND awaited = 1;
+
+-- Work that a process of its own does for a waiting step: one row per effect key.
+CREATE TABLE surefoot_task (
+    no INTEGER PRIMARY KEY AUTOINCREMENT,
+    app TEXT NOT NULL,
+    key TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    run BLOB NOT NULL CHECK (length(run) = 16),
+    step TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    -- Pinned when the step first asked.
+    request TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('queued', 'running', 'succeeded', 'failed', 'canceled')),
+    attempts INTEGER NOT NULL CHECK (attempts >= 0),
+    -- Attempts that did not end well, the running one included.
+    failures INTEGER NOT NULL CHECK (failures BETWEEN 0 AND attempts),
+    -- When it may be taken while queued, the end of its worker's lease while running.
+    due_at INTEGER,
+    output TEXT,
+    code TEXT,
+    message TEXT,
+    created_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    CHECK ((due_at IS NOT NULL) = (state IN ('queued', 'running'))),
+    CHECK ((ended_at IS NULL) = (state IN ('queued', 'running'))),
+    CHECK ((output IS NOT NULL) = (state = 'succeeded')),
+    CHECK ((code IS NOT NULL) = (state = 'failed'))
+) STRICT;
+CREATE UNIQUE INDEX surefoot_task_key ON surefoot_task (app, key);
+CREATE INDEX surefoot_task_due ON surefoot_task (app, due_at, no) WHERE due_at IS NOT NULL;
+CREATE INDEX surefoot_task_run ON surefoot_task (run);

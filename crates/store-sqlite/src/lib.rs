@@ -35,6 +35,7 @@ mod retention;
 mod run;
 mod sql;
 mod store;
+mod task;
 mod transaction;
 mod wake;
 mod writer;

@@ -55,6 +55,8 @@
 //! `examples/inventory` is a whole application, with actions of every effect class.
 #![cfg_attr(doctest, doc = include_str!("../../../docs/testing.md"))]
 
+#[cfg(feature = "actions")]
+pub use surefoot_actions as actions;
 #[cfg(feature = "codec")]
 pub use surefoot_codec as codec;
 #[cfg(feature = "codec")]

@@ -1,6 +1,8 @@
 //! In-memory store, conformance suites, simulation and crash matrix, for Surefoot and its users.
 #![cfg_attr(doctest, doc = include_str!("../../../docs/choosing.md"))]
 
+#[cfg(feature = "ai")]
+mod ai;
 mod bench;
 mod broker;
 pub mod certify;
@@ -18,6 +20,8 @@ pub mod plans;
 pub mod simulation;
 pub mod suite;
 
+#[cfg(feature = "ai")]
+pub use ai::{Say, ScriptedProvider};
 pub use bench::{Bench, Crash, End, StepEnd};
 pub use broker::{MemoryBroker, MemoryRateLimit};
 pub use clock::VirtualClock;

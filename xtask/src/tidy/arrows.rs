@@ -16,6 +16,7 @@ struct Row {
 }
 
 const CORE: &str = "surefoot-kernel-core";
+const ACTIONS: &str = "surefoot-actions";
 const CODEC: &str = "surefoot-codec";
 const LANGUAGE: &str = "surefoot-language";
 const SYNC_CORE: &str = "surefoot-sync-core";
@@ -48,15 +49,23 @@ const ROWS: &[Row] = &[
     Row { name: WORKER, uses: &[CORE, LANGUAGE, SYNC_CORE], tests: &[TESTKIT] },
     Row { name: OPERATOR, uses: &[CORE, LANGUAGE], tests: &[TESTKIT] },
     Row { name: CONSOLE, uses: &[CORE, LANGUAGE, OPERATOR], tests: &[TESTKIT, TEST_SERVERS] },
+    Row {
+        name: ACTIONS,
+        uses: &[CORE, LANGUAGE, SYNC_CORE],
+        // Its tests turn on all of its features.
+        tests: &[ACTIONS, STORE_SQLITE, STORE_POSTGRES, TESTKIT, WORKER],
+    },
     Row { name: TEST_SERVERS, uses: &[], tests: &[] },
     Row {
         name: TESTKIT,
-        uses: &[CORE, LANGUAGE, SYNC_CORE, WORKER, TEST_SERVERS],
+        // The scripted provider implements the port of the AI tasks.
+        uses: &[ACTIONS, CORE, LANGUAGE, SYNC_CORE, WORKER, TEST_SERVERS],
         tests: &[STORE_SQLITE],
     },
     Row {
         name: "surefoot-cli",
         uses: &[
+            ACTIONS,
             CORE,
             LANGUAGE,
             STORE_SQLITE,
@@ -74,6 +83,7 @@ const ROWS: &[Row] = &[
     Row {
         name: FACADE,
         uses: &[
+            ACTIONS,
             CORE,
             CODEC,
             LANGUAGE,

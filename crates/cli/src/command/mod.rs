@@ -22,6 +22,7 @@ mod reconcile;
 mod redrive;
 mod resolve;
 mod retry;
+mod run;
 mod runs;
 mod serve;
 mod serve_dry_runs;
@@ -88,6 +89,8 @@ pub(crate) enum Command {
     DryRun(dry_run::DryRunArgs),
     /// Preview the dry runs that others ask for, until it is interrupted; for applications that have their module built in.
     ServeDryRuns(serve_dry_runs::ServeDryRunsArgs),
+    /// Run a workflow of ready-made actions on the embedded store, without an application, and follow it to its end.
+    Run(run::RunArgs),
     /// Record a signal; wakes the runs that wait for it.
     Signal(signal::SignalArgs),
     /// List signals that no run has used.
@@ -201,6 +204,7 @@ pub(crate) async fn run(built_in: &BuiltIn, arguments: Arguments) -> Result<Prin
         Command::Emit(args) => emit::run(&cx, args).await,
         Command::DryRun(args) => dry_run::run(&cx, args).await,
         Command::ServeDryRuns(args) => serve_dry_runs::run(&cx, args).await,
+        Command::Run(args) => run::run(&cx, args).await,
         Command::Signal(args) => signal::run(&cx, args).await,
         Command::Signals(args) => signals::run(&cx, &args).await,
         Command::Runs(args) => runs::run(&cx, args).await,

@@ -85,7 +85,7 @@ pub(crate) async fn run(cx: &Context<'_>, args: PublishArgs) -> Result<Printed, 
 }
 
 /// Findings are data: the same ones, in the same form, as `check` prints.
-fn refused(cx: &Context<'_>, rendered: &str, json: &Value) -> Result<Printed, CliError> {
+pub(super) fn refused(cx: &Context<'_>, rendered: &str, json: &Value) -> Result<Printed, CliError> {
     Ok(cx.print(json, |page| page.block(rendered))?.exiting(Exit::Finding))
 }
 

@@ -1,7 +1,9 @@
 //! `watch`
 
-use surefoot_kernel_core::{Micros, RunState};
-use surefoot_operator::{RunView, WatchedStep};
+use std::time::Duration;
+
+use surefoot_kernel_core::{Micros, RunId, RunState};
+use surefoot_operator::{Operator, RunView, WatchedStep};
 
 use super::{Context, OneRun, Printed};
 use crate::Exit;
@@ -23,9 +25,19 @@ pub(crate) struct WatchArgs {
 /// one.
 pub(crate) async fn run(cx: &Context<'_>, args: &WatchArgs) -> Result<Printed, CliError> {
     let operator = cx.operator_for(args.of.run).await?;
+    follow(cx, &operator, args.of.run, args.every.into()).await
+}
+
+/// The same for whoever has started it.
+pub(super) async fn follow(
+    cx: &Context<'_>,
+    operator: &Operator,
+    run: RunId,
+    every: Duration,
+) -> Result<Printed, CliError> {
     let (mut after, mut told) = (0, None);
     loop {
-        let view = operator.watch(args.of.run, after).await?;
+        let view = operator.watch(run, after).await?;
         for step in &view.steps {
             to_stdout(&line(cx, step)?).map_err(CliError::Output)?;
         }
@@ -35,10 +47,10 @@ pub(crate) async fn run(cx: &Context<'_>, args: &WatchArgs) -> Result<Printed, C
         }
         // A run that stands still is no reason to show nothing.
         if told.replace(view.run.state) != Some(view.run.state) && !cx.is_json() {
-            let headline = operator.explain(args.of.run).await?.headline;
+            let headline = operator.explain(run).await?.headline;
             to_stderr(&(clean(&format!("{}: {headline}", view.run.state)) + "\n"));
         }
-        tokio::time::sleep(args.every.into()).await;
+        tokio::time::sleep(every).await;
     }
 }
 

@@ -13,4 +13,5 @@ mod places;
 mod refusals;
 mod retaining;
 mod serving;
+mod running;
 mod shell;

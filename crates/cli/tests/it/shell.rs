@@ -217,7 +217,7 @@ async fn claimed(store: &SqliteStore, run: RunId) -> Drive {
     drive
 }
 
-fn did(output: Output) -> Did {
+pub(crate) fn did(output: Output) -> Did {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     let code = output.status.code().unwrap_or(-1);
     Did { code, out: text(output.stdout), err: text(output.stderr) }

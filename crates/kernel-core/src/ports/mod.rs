@@ -11,6 +11,7 @@ mod operator;
 mod plans;
 mod retention;
 mod runs;
+mod tasks;
 mod transaction;
 
 use std::future::Future;
@@ -40,6 +41,9 @@ pub use retention::{
 pub use runs::{
     ClaimRequest, CreateDryRun, LoadRequest, Recovered, RenewRequest, Renewed, RunStore, Scan,
     SessionReport, Stored, TakeOverRequest,
+};
+pub use tasks::{
+    ClaimTasks, NewTask, TASK_SIGNAL, Task, TaskEnd, TaskEnded, TaskHold, TaskState, TaskStore,
 };
 pub use transaction::{Fence, Locked, TxStore, TxWork, Work};
 

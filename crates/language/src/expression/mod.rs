@@ -7,9 +7,43 @@ mod tree;
 
 use std::ops::Range;
 
+use surefoot_kernel_core::expr::Expr;
+
 pub(crate) use parser::parse;
 pub(crate) use split::{Part, split};
 pub(crate) use tree::{Tree, TreeKind};
+
+/// A text that is no expression.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is no expression: {why}")]
+pub struct NotAnExpression {
+    /// What was given; of a long one, its beginning.
+    pub text: String,
+    /// What is wrong with it, and what would help.
+    pub why: String,
+}
+
+/// Reads an expression that stands for itself, without `${{ }}` around it: for actions whose config has one that is
+/// evaluated later, over what the action itself finds.
+///
+/// ```
+/// use surefoot_language::parse_expression;
+/// assert!(parse_expression("status == 200 && body.state == 'paid'").is_ok());
+/// assert!(parse_expression("status = 200").is_err());
+/// ```
+///
+/// # Errors
+/// [`NotAnExpression`], with what would help.
+pub fn parse_expression(text: &str) -> Result<Expr, NotAnExpression> {
+    parse(text).map(|tree| tree.lower()).map_err(|fault| {
+        let help = fault.help.map_or_else(String::new, |help| format!("; {help}"));
+        let text = text.chars().take(SHOWN_CHARS).collect();
+        NotAnExpression { text, why: format!("{}{help}", fault.message) }
+    })
+}
+
+/// How much of a text an error repeats.
+const SHOWN_CHARS: usize = 60;
 
 /// What is wrong with an expression; the range is in bytes of the text that was parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]

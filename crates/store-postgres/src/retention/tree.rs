@@ -112,6 +112,7 @@ async fn drop_runs(conn: &mut PgConnection, runs: &[Uuid], audit: AuditOf) -> Re
         sql::RETENTION_DROP_JOURNALS,
         sql::RETENTION_DROP_RUN_PAYLOADS,
         sql::RETENTION_DROP_RESULTS,
+        sql::RETENTION_DROP_TASKS,
         sql::RETENTION_DROP_GROUPS,
         sql::RETENTION_DROP_BUDGETS,
     ] {

@@ -15,6 +15,11 @@ use crate::database::{Database, Server};
 
 surefoot_testkit::store_suite!(postgres, crate::suite::OwnDatabase<{ crate::suite::NEWEST }>);
 surefoot_testkit::store_suite!(postgres_15, crate::suite::OwnDatabase<{ crate::suite::OLDEST }>);
+surefoot_testkit::task_suite!(postgres_tasks, crate::suite::OwnDatabase<{ crate::suite::NEWEST }>);
+surefoot_testkit::task_suite!(
+    postgres_15_tasks,
+    crate::suite::OwnDatabase<{ crate::suite::OLDEST }>
+);
 
 pub(crate) const NEWEST: bool = true;
 pub(crate) const OLDEST: bool = false;

@@ -100,6 +100,7 @@ async fn drop_runs(
         sql::RETENTION_DROP_JOURNALS,
         sql::RETENTION_DROP_RUN_PAYLOADS,
         sql::RETENTION_DROP_RESULTS,
+        sql::RETENTION_DROP_TASKS,
         sql::RETENTION_DROP_GROUPS,
         sql::RETENTION_DROP_BUDGETS,
     ] {

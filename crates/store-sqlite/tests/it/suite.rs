@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use crate::schema::raw;
 
 surefoot_testkit::store_suite!(sqlite, crate::suite::TempFile);
+surefoot_testkit::task_suite!(sqlite_tasks, crate::suite::TempFile);
 
 /// A file in a folder of its own, and the offset of its clock.
 pub(crate) struct TempFile {

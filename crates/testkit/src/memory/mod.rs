@@ -11,6 +11,7 @@ mod plans;
 mod retention;
 mod runs;
 mod state;
+mod tasks;
 mod tx;
 
 use std::error::Error;

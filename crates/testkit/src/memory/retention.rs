@@ -180,6 +180,7 @@ impl State {
             }
             let tree: BTreeSet<RunId> = tree().map(|run| run.id).collect();
             tree.iter().for_each(|run| drop(self.runs.remove(run)));
+            self.tasks.retain(|_, task| !tree.contains(&task.run()));
             self.groups.retain(|(parent, _), _| !tree.contains(parent));
             self.budgets.retain(|root, _| !tree.contains(root));
             deleted.extend(tree);

@@ -7,11 +7,13 @@ use serde_json::Value;
 use surefoot_kernel_core::payload::Payload;
 use surefoot_kernel_core::plan::SchedulePlan;
 use surefoot_kernel_core::{
-    Activation, App, AuditRow, Budget, ChildGroup, Commit, Committed, Delete, Dependency, EventId,
-    EventStatus, Invocation, Phase, Place, Receipt, Rejection, RowInput, Run, RunId, Scope,
-    SessionId, SessionReport, StepKey, StoreError, StoredVersion, Timestamp, TraceContext,
-    VersionId, Wait, Wake, WorkflowKey, apply, decide_row,
+    Activation, App, AuditRow, Budget, ChildGroup, Commit, Committed, Delete, Dependency,
+    EffectKey, EventId, EventStatus, Invocation, Phase, Place, Receipt, Rejection, RowInput, Run,
+    RunId, Scope, SessionId, SessionReport, StepKey, StoreError, StoredVersion, Timestamp,
+    TraceContext, VersionId, Wait, Wake, WorkflowKey, apply, decide_row,
 };
+
+use super::tasks::TaskEntry;
 
 /// Children to which a cancel is carried on at once; recovery does the rest.
 const CANCEL_AT_ONCE: usize = 100;
@@ -35,6 +37,7 @@ pub(super) struct State {
     pub(super) table: BTreeMap<String, String>,
     /// What is being deleted, and who wants it.
     pub(super) deleting: BTreeMap<Place, Delete>,
+    pub(super) tasks: BTreeMap<(App, EffectKey), TaskEntry>,
     /// Events whose dispatch fails until they are mended.
     pub(super) broken: BTreeSet<EventId>,
 }

@@ -25,6 +25,7 @@ pub mod retention;
 pub mod runs;
 pub mod signals;
 pub mod timeline;
+pub mod tasks;
 pub mod transactions;
 pub mod waits;
 mod world;

@@ -13,3 +13,4 @@ mod sqlite;
 mod wrong;
 
 surefoot_testkit::store_suite!(memory, surefoot_testkit::MemoryFactory);
+surefoot_testkit::task_suite!(memory_tasks, surefoot_testkit::MemoryFactory);

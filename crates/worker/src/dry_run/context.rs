@@ -92,6 +92,8 @@ pub(super) fn context(
         resolver: OnceLock::new(),
     };
     StepCx::new(StepData {
+        app: origin.app.clone(),
+        scope: origin.scope.clone(),
         run: held.run.id,
         step: call.step.clone(),
         attempt: call.attempt,

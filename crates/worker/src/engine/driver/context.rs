@@ -125,7 +125,10 @@ impl<S: TxStore> Driver<S> {
             before: book.before,
             step: call.step.clone(),
         };
+        let origin = &book.held.run.origin;
         StepCx::new(StepData {
+            app: origin.app.clone(),
+            scope: origin.scope.clone(),
             run: book.held.run.id,
             step: call.step.clone(),
             attempt: call.attempt,

@@ -1,0 +1,191 @@
+//! What a step has of an answer.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hyper::header::{CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER, SET_COOKIE};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
+use surefoot_kernel_core::payload::Payload;
+
+use super::client::Reply;
+use crate::secret::Redactor;
+
+/// Bytes of all headers of an answer that a step has.
+pub const ANSWER_HEADERS_MAX_BYTES: usize = 16 * 1024;
+/// Characters of a body that an error repeats.
+const SHOWN_CHARS: usize = 500;
+/// The longest wait that a server may ask for.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(86_400);
+
+/// The answer of a server. Secrets of the request are taken out of it, should the server repeat them.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct HttpAnswer {
+    /// The status.
+    pub status: u16,
+    /// By their names in lower case; several of one name joined by `, `. Without cookies.
+    pub headers: BTreeMap<String, String>,
+    /// The body, as `encoding` says.
+    pub body: Value,
+    /// How the body is to be understood.
+    pub encoding: Encoding,
+}
+
+/// How a body is to be understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Encoding {
+    /// There is none; it is null.
+    Empty,
+    /// The server said that it is JSON, and it is JSON that can be kept exactly.
+    Json,
+    /// UTF-8.
+    Text,
+    /// Any other bytes.
+    Base64,
+}
+
+impl HttpAnswer {
+    pub(super) fn of(reply: &Reply, redactor: &Redactor) -> Self {
+        let (body, encoding) = body(reply);
+        Self {
+            status: reply.status,
+            headers: headers(&reply.headers, redactor),
+            body: redactor.value(body),
+            encoding,
+        }
+    }
+}
+
+fn body(reply: &Reply) -> (Value, Encoding) {
+    if reply.body.is_empty() {
+        return (Value::Null, Encoding::Empty);
+    }
+    let Ok(text) = std::str::from_utf8(&reply.body) else {
+        return (Value::String(STANDARD.encode(&reply.body)), Encoding::Base64);
+    };
+    match Payload::parse(text) {
+        Ok(payload) if is_json(&reply.headers) => (payload.into_value(), Encoding::Json),
+        Ok(_) | Err(_) => (Value::String(text.to_owned()), Encoding::Text),
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    kind == "application/json" || kind.ends_with("+json")
+}
+
+fn headers(headers: &HeaderMap, redactor: &Redactor) -> BTreeMap<String, String> {
+    let mut kept: BTreeMap<String, String> = BTreeMap::new();
+    let mut bytes = 0;
+    for (name, value) in headers {
+        bytes += name.as_str().len() + value.len();
+        let Ok(value) = value.to_str() else { continue };
+        if *name == SET_COOKIE || bytes > ANSWER_HEADERS_MAX_BYTES {
+            continue;
+        }
+        let value = redactor.text(value);
+        kept.entry(name.as_str().to_owned())
+            .and_modify(|known| {
+                known.push_str(", ");
+                known.push_str(&value);
+            })
+            .or_insert(value);
+    }
+    kept
+}
+
+/// One sentence about an answer that is no success.
+pub(super) fn described(reply: &Reply, redactor: &Redactor) -> String {
+    let text = redactor.text(&String::from_utf8_lossy(&reply.body));
+    let text: String = text.chars().take(SHOWN_CHARS).collect();
+    let said = if text.is_empty() { String::new() } else { format!(": {text}") };
+    format!("the server answered {}{said}", reply.status)
+}
+
+/// What an operator may want to see of an answer that says neither yes nor no.
+pub(super) fn evidence(reply: &Reply, redactor: &Redactor) -> Value {
+    let text = redactor.text(&String::from_utf8_lossy(&reply.body));
+    let text: String = text.chars().take(SHOWN_CHARS).collect();
+    json!({ "status": reply.status, "body": text })
+}
+
+/// When the server wants to be asked again: in seconds, or a time, told by its own clock.
+pub(super) fn retry_after(reply: &Reply) -> Option<Duration> {
+    let text = |name| reply.headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    let wanted = text(RETRY_AFTER)?;
+    let span = match wanted.parse::<u64>() {
+        Ok(seconds) => Duration::from_secs(seconds),
+        Err(_) => {
+            let until = httpdate::parse_http_date(wanted).ok()?;
+            let now = httpdate::parse_http_date(text(DATE)?).ok()?;
+            until.duration_since(now).ok()?
+        }
+    };
+    Some(span.min(RETRY_AFTER_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::secret::Secret;
+
+    fn reply(kind: &str, body: &[u8]) -> Reply {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, kind.parse().unwrap());
+        headers.insert("x-echo", "canary-1".parse().unwrap());
+        headers.insert(SET_COOKIE, "id=1".parse().unwrap());
+        Reply { status: 200, headers, body: Bytes::copy_from_slice(body) }
+    }
+
+    #[test]
+    fn a_body_is_kept_as_what_it_is() {
+        let kept = |kind, body| {
+            let answer = HttpAnswer::of(&reply(kind, body), &Redactor::default());
+            (answer.body, answer.encoding)
+        };
+        assert_eq!(
+            kept("application/json; charset=utf-8", b"{\"a\":1}"),
+            (json!({"a": 1}), Encoding::Json)
+        );
+        assert_eq!(kept("application/problem+json", b"[]"), (json!([]), Encoding::Json));
+        // JSON that could not be kept exactly is kept as the text that it is.
+        assert_eq!(kept("application/json", b"{\"a\":1,\"a\":2}").1, Encoding::Text);
+        assert_eq!(kept("text/plain", b"7"), (json!("7"), Encoding::Text));
+        assert_eq!(kept("text/plain", b"\xff\xfe"), (json!("//4="), Encoding::Base64));
+        assert_eq!(kept("text/plain", b""), (Value::Null, Encoding::Empty));
+    }
+
+    #[test]
+    fn secrets_and_cookies_are_not_kept() {
+        let mut redactor = Redactor::default();
+        redactor.hide(&Secret::new("canary-1"));
+        let echoing = reply("application/json", b"{\"canary-1\":\"canary-1\"}");
+        let answer = HttpAnswer::of(&echoing, &redactor);
+        let text = serde_json::to_string(&answer).unwrap();
+        assert!(!text.contains("canary") && !text.contains("cookie"), "{text}");
+        assert!(!described(&echoing, &redactor).contains("canary"));
+        assert!(!evidence(&echoing, &redactor).to_string().contains("canary"));
+    }
+
+    #[test]
+    fn a_server_says_when_to_come_back() {
+        let after = |value: &str| {
+            let mut reply = reply("text/plain", b"");
+            reply.headers.insert(RETRY_AFTER, value.parse().unwrap());
+            reply.headers.insert(DATE, "Sun, 06 Nov 1994 08:49:37 GMT".parse().unwrap());
+            retry_after(&reply)
+        };
+        assert_eq!(after("30"), Some(Duration::from_secs(30)));
+        assert_eq!(after("Sun, 06 Nov 1994 08:50:37 GMT"), Some(Duration::from_secs(60)));
+        assert_eq!(after("99999999999"), Some(RETRY_AFTER_MAX));
+        assert_eq!(after("soon"), None);
+        assert_eq!(after("-1"), None);
+    }
+}

@@ -1,0 +1,205 @@
+//! Secrets by reference: a workflow names them, a port resolves them at the time of the call, and nothing keeps them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde_json::{Map, Value};
+use surefoot_kernel_core::BoxFuture;
+
+/// What stands where a secret stood.
+pub const REDACTED: &str = "***";
+
+/// A value that is shown nowhere: it has no `Display`, and its `Debug` says nothing.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Keeps a text out of sight.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text itself. Whoever calls this answers for where it goes.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(***)")
+    }
+}
+
+/// The place where secrets are kept could not be asked. Asking again may help.
+#[derive(Debug, thiserror::Error)]
+#[error("the secret `{name}` could not be read: {why}")]
+pub struct SecretError {
+    /// Which one.
+    pub name: String,
+    /// For people. Must not hold any part of a secret.
+    pub why: String,
+}
+
+/// Where secrets come from. Asked for each call, so that a rotated one is used at once.
+pub trait Secrets: Send + Sync {
+    /// The secret of a name; `None` if there is none. Cancel safe.
+    fn secret<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<Secret>, SecretError>>;
+}
+
+/// Secrets of the process's environment: `SUREFOOT_SECRET_NAME`, or the file that `SUREFOOT_SECRET_NAME_FILE` names.
+/// One line break at the end of a file is not part of the secret.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EnvSecrets;
+
+impl Secrets for EnvSecrets {
+    fn secret<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<Secret>, SecretError>> {
+        Box::pin(std::future::ready(of_environment(name)))
+    }
+}
+
+fn of_environment(name: &str) -> Result<Option<Secret>, SecretError> {
+    // Names of other variables must not become readable by a trick with the name.
+    if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+        return Ok(None);
+    }
+    let variable = format!("SUREFOOT_SECRET_{name}");
+    if let Ok(text) = std::env::var(&variable) {
+        return Ok(Some(Secret::new(text)).filter(|secret| !secret.0.is_empty()));
+    }
+    let Some(path) = std::env::var_os(format!("{variable}_FILE")) else { return Ok(None) };
+    let text = std::fs::read_to_string(path).map_err(|error| SecretError {
+        name: name.to_owned(),
+        why: format!("the file that `{variable}_FILE` names: {}", error.kind()),
+    })?;
+    let text = text.strip_suffix('\n').unwrap_or(&text);
+    Ok(Some(Secret::new(text)).filter(|secret| !secret.0.is_empty()))
+}
+
+/// Secrets that the program holds itself: for tests, and for programs that have them from elsewhere.
+#[derive(Debug, Clone, Default)]
+pub struct StaticSecrets(BTreeMap<String, Secret>);
+
+impl StaticSecrets {
+    /// One more.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<String>, secret: impl Into<String>) -> Self {
+        self.0.insert(name.into(), Secret::new(secret));
+        self
+    }
+}
+
+impl Secrets for StaticSecrets {
+    fn secret<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<Secret>, SecretError>> {
+        Box::pin(std::future::ready(Ok(self.0.get(name).cloned())))
+    }
+}
+
+/// Takes the secrets of one call out of what is recorded of it: a server may well repeat what it was sent.
+#[derive(Clone, Default)]
+pub struct Redactor(Vec<String>);
+
+impl Redactor {
+    /// Hides this one too, and the other forms in which a server would repeat it.
+    pub fn hide(&mut self, secret: &Secret) {
+        let text = secret.expose();
+        if text.is_empty() {
+            return;
+        }
+        let escaped = Value::String(text.to_owned()).to_string();
+        let escaped = escaped.trim_matches('"').to_owned();
+        for form in [text.to_owned(), percent(text), escaped] {
+            if !self.0.contains(&form) {
+                self.0.push(form);
+            }
+        }
+        // Longest first: a shorter one may be a part of it.
+        self.0.sort_by_key(|form| std::cmp::Reverse(form.len()));
+    }
+
+    /// The text without them.
+    #[must_use]
+    pub fn text(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for form in &self.0 {
+            if text.contains(form) {
+                text = text.replace(form, REDACTED);
+            }
+        }
+        text
+    }
+
+    /// The value without them, also not in keys.
+    #[must_use]
+    pub fn value(&self, value: Value) -> Value {
+        if self.0.is_empty() {
+            return value;
+        }
+        match value {
+            Value::String(text) => Value::String(self.text(&text)),
+            Value::Array(items) => items.into_iter().map(|item| self.value(item)).collect(),
+            Value::Object(members) => {
+                let clean = members.into_iter().map(|(key, it)| (self.text(&key), self.value(it)));
+                Value::Object(clean.collect::<Map<_, _>>())
+            }
+            Value::Number(number) => {
+                let text = number.to_string();
+                let clean = self.text(&text);
+                if clean == text { Value::Number(number) } else { Value::String(clean) }
+            }
+            Value::Null | Value::Bool(_) => value,
+        }
+    }
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Redactor({})", self.0.len())
+    }
+}
+
+/// As in a URL: everything but letters, digits and `-._~` written by its bytes.
+fn percent(text: &str) -> String {
+    let mut written = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            written.push(char::from(byte));
+        } else {
+            written.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_secret_is_shown_nowhere() {
+        let secret = Secret::new("canary-7");
+        assert_eq!(format!("{secret:?}"), "Secret(***)");
+        let secrets = StaticSecrets::default().with("KEY", "canary-7");
+        assert!(!format!("{secrets:?}").contains("canary"));
+    }
+
+    #[test]
+    fn every_form_of_a_secret_is_hidden() {
+        let mut redactor = Redactor::default();
+        redactor.hide(&Secret::new("s p\"1/2"));
+        redactor.hide(&Secret::new("31415926"));
+        assert_eq!(redactor.text("a s p\"1/2 b s%20p%221%2F2 c s p\\\"1/2"), "a *** b *** c ***");
+        let echoed = json!({ "31415926": ["x31415926y", 31_415_926, 5, null, true] });
+        assert_eq!(redactor.value(echoed), json!({ "***": ["x***y", "***", 5, null, true] }));
+        assert_eq!(format!("{redactor:?}"), "Redactor(4)");
+    }
+
+    #[test]
+    fn a_name_cannot_reach_other_variables() {
+        assert_eq!(of_environment("../HOME").unwrap(), None);
+        assert_eq!(of_environment("NOT_THERE").unwrap(), None);
+    }
+}

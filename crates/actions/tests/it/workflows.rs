@@ -1,0 +1,84 @@
+//! Whole workflows with ready-made actions.
+
+use serde_json::json;
+use surefoot_actions::http::{HttpCall, HttpRequest};
+use surefoot_kernel_core::{Event, RunState};
+use surefoot_language::Module;
+use surefoot_testkit::{Bench, Crash};
+
+use crate::server::{CANARY, Server, client};
+
+const PAY: &str = r#"
+inputs:
+  base: { type: text, required: true }
+steps:
+  - httpRequest:
+      method: POST
+      url: "${{ inputs.base }}/pay"
+      headers: { Authorization: { secret: KEY, prefix: "Bearer " } }
+      json: { cents: 100 }
+      confirm:
+        url: "${{ inputs.base }}/payments/{effectKey}"
+        succeeded: "status == 200 && body.state == 'paid'"
+    saveAs: payment
+  - httpCall:
+      method: POST
+      url: "${{ inputs.base }}/echo"
+      headers: { Authorization: { secret: KEY } }
+      json: { receipt: "${{ payment.body.id }}" }
+"#;
+
+fn module() -> Module {
+    Module::builder("http", 1)
+        .ambiguous(HttpRequest::new(client()))
+        .idempotent(HttpCall::new(client()))
+        .build()
+        .unwrap()
+}
+
+async fn run(server: &Server, crash: Option<Crash>) -> surefoot_testkit::End {
+    let bench = Bench::in_memory(module());
+    bench.publish("pay", PAY).await;
+    if let Some(crash) = crash {
+        bench.crash(crash);
+    }
+    bench.run_to_end(Event::start("pay", json!({ "base": server.url("") }))).await
+}
+
+#[tokio::test]
+async fn a_payment_is_made_once_wherever_the_worker_dies() {
+    for crash in [
+        None,
+        Some(Crash::AfterEffectOf("httpRequest")),
+        Some(Crash::AfterOutcomeOf("httpRequest")),
+        Some(Crash::AfterEffectOf("httpCall")),
+    ] {
+        let server = Server::start().await;
+        let end = run(&server, crash.clone()).await;
+        assert_eq!(end.state, RunState::Succeeded, "{crash:?}: {}", end.explain());
+        let paid = server.paid();
+        assert_eq!(paid.len(), 1, "{crash:?}");
+        let receipt = format!("re_{}", &paid[0][..8]);
+        let echoed = server.hits();
+        let echoed = echoed.iter().filter(|hit| hit.target == "/echo");
+        assert!(echoed.clone().all(|hit| hit.body.contains(&receipt)));
+        // What may be repeated is repeated under one key.
+        let keys: std::collections::BTreeSet<_> =
+            echoed.map(|hit| hit.headers.get("idempotency-key").unwrap().clone()).collect();
+        assert_eq!(keys.len(), 1);
+        assert_eq!(end.charged("httpRequests").to_string(), "2");
+        let shown = format!("{end:?}{}", end.explain());
+        assert!(!shown.contains(CANARY) && !shown.contains("canary"), "{shown}");
+    }
+}
+
+/// Nobody can tell a request that was never sent from one that is still on its way: when its time is over, a person is
+/// asked. It is not sent again.
+#[tokio::test]
+async fn a_request_that_was_marked_and_never_seen_is_not_sent_again() {
+    let server = Server::start().await;
+    let end = run(&server, Some(Crash::AfterMarkOf("httpRequest"))).await;
+    assert_eq!(end.state, RunState::NeedsAttention, "{}", end.explain());
+    assert_eq!(server.paid().len(), 0);
+    assert!(server.hits().iter().all(|hit| hit.target.starts_with("/payments/")));
+}

@@ -1,0 +1,354 @@
+//! Tasks: work that a process of its own does for a waiting step.
+
+use async_trait::async_trait;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Row, SqliteConnection};
+
+use surefoot_kernel_core::payload::{Payload, text_for_storage};
+use surefoot_kernel_core::{
+    App, ClaimTasks, EffectKey, Micros, NewTask, RunId, Scope, SendSignal, Signal, SignalError,
+    StepKey, StoreError, TASK_SIGNAL, Task, TaskEnd, TaskEnded, TaskHold, TaskState, TaskStore,
+    Timestamp,
+};
+
+use crate::error::{Fault, Said};
+use crate::event::emit::sixteen;
+use crate::event::signal;
+use crate::run::row::json;
+use crate::sql;
+use crate::store::SqliteStore;
+use crate::writer::{Cx, Lane, Op};
+
+#[async_trait]
+impl TaskStore for SqliteStore {
+    async fn task_open(&self, new: NewTask) -> Result<Task, StoreError> {
+        // Most are there already: a step asks again whenever it is woken.
+        if let Some(known) = self.task_find(&new.app, &new.key()).await? {
+            return Ok(known);
+        }
+        self.writer().ask(Open(new)).await
+    }
+
+    async fn task_find(&self, app: &App, key: &EffectKey) -> Result<Option<Task>, StoreError> {
+        let (app, key) = (app.clone(), key.clone());
+        let found = self.read(move |conn| Box::pin(async move { find(conn, &app, &key).await }));
+        found.await
+    }
+
+    async fn task_claim(&self, claim: ClaimTasks) -> Result<Vec<Task>, StoreError> {
+        let asked = claim.clone();
+        let any = {
+            let now = self.now();
+            self.read(move |conn| Box::pin(async move { is_due(conn, &asked, now).await }))
+        };
+        if any.await? { self.writer().ask(Claim(claim)).await } else { Ok(Vec::new()) }
+    }
+
+    async fn task_keep(
+        &self,
+        held: Vec<TaskHold>,
+        lease: Micros,
+    ) -> Result<Vec<TaskHold>, StoreError> {
+        if held.is_empty() {
+            return Ok(held);
+        }
+        self.writer().ask(Keep { held, lease }).await
+    }
+
+    async fn task_end(&self, hold: TaskHold, end: TaskEnd) -> Result<TaskEnded, StoreError> {
+        self.writer().ask(End { hold, end }).await
+    }
+
+    async fn task_sweep(&self, app: &App, limit: u32) -> Result<u32, StoreError> {
+        let asked = app.clone();
+        let unwanted =
+            self.read(move |conn| Box::pin(async move { unwanted(conn, &asked, limit).await }));
+        // Looked for without a lock: a run that has ended stays so.
+        let unwanted = unwanted.await?;
+        if unwanted.is_empty() {
+            return Ok(0);
+        }
+        self.writer().ask(Cancel { unwanted }).await
+    }
+}
+
+struct Open(NewTask);
+
+impl Op for Open {
+    type Out = Task;
+    type Err = StoreError;
+    const LANE: Lane = Lane::Rest;
+
+    async fn run<'a>(&'a self, conn: &'a mut SqliteConnection, cx: Cx) -> Result<Task, StoreError> {
+        Ok(open(conn, &self.0, cx.now).await?)
+    }
+}
+
+async fn open(conn: &mut SqliteConnection, new: &NewTask, now: Timestamp) -> Result<Task, Fault> {
+    let key = new.key();
+    sqlx::query(sql::TASK_OPEN)
+        .bind(new.app.as_str())
+        .bind(key.as_str())
+        .bind(new.scope.as_str())
+        .bind(new.run.to_bytes().to_vec())
+        .bind(new.step.as_str())
+        .bind(&new.kind)
+        .bind(new.request.text())
+        .bind(now.micros())
+        .execute(&mut *conn)
+        .await?;
+    find(conn, &new.app, &key).await?.ok_or_else(unreadable)
+}
+
+async fn find(
+    conn: &mut SqliteConnection,
+    app: &App,
+    key: &EffectKey,
+) -> Result<Option<Task>, Fault> {
+    let query = sqlx::query(sql::TASK_BY_KEY).bind(app.as_str()).bind(key.as_str());
+    query.fetch_optional(conn).await?.as_ref().map(read).transpose()
+}
+
+async fn is_due(
+    conn: &mut SqliteConnection,
+    claim: &ClaimTasks,
+    now: Timestamp,
+) -> Result<bool, Fault> {
+    let query = sqlx::query(sql::TASK_DUE).bind(claim.app.as_str()).bind(now.micros());
+    Ok(query.bind(&claim.kind).fetch_optional(conn).await?.is_some())
+}
+
+struct Claim(ClaimTasks);
+
+impl Op for Claim {
+    type Out = Vec<Task>;
+    type Err = StoreError;
+    const LANE: Lane = Lane::Rest;
+
+    async fn run<'a>(
+        &'a self,
+        conn: &'a mut SqliteConnection,
+        cx: Cx,
+    ) -> Result<Vec<Task>, StoreError> {
+        Ok(claim(conn, &self.0, cx.now).await?)
+    }
+}
+
+async fn claim(
+    conn: &mut SqliteConnection,
+    claim: &ClaimTasks,
+    now: Timestamp,
+) -> Result<Vec<Task>, Fault> {
+    let rows = sqlx::query(sql::TASK_CLAIM)
+        .bind(now.plus(claim.lease).micros())
+        .bind(claim.app.as_str())
+        .bind(now.micros())
+        .bind(&claim.kind)
+        .bind(i64::from(claim.limit))
+        .fetch_all(conn)
+        .await?;
+    rows.iter().map(read).collect()
+}
+
+struct Keep {
+    held: Vec<TaskHold>,
+    lease: Micros,
+}
+
+impl Op for Keep {
+    type Out = Vec<TaskHold>;
+    type Err = StoreError;
+    const LANE: Lane = Lane::Rest;
+
+    async fn run<'a>(
+        &'a self,
+        conn: &'a mut SqliteConnection,
+        cx: Cx,
+    ) -> Result<Vec<TaskHold>, StoreError> {
+        Ok(keep(conn, self, cx.now).await?)
+    }
+}
+
+async fn keep(
+    conn: &mut SqliteConnection,
+    Keep { held, lease }: &Keep,
+    now: Timestamp,
+) -> Result<Vec<TaskHold>, Fault> {
+    let mut kept = Vec::with_capacity(held.len());
+    for hold in held {
+        let query = sqlx::query(sql::TASK_KEEP).bind(now.plus(*lease).micros());
+        let query = query.bind(hold.app.as_str()).bind(hold.key.as_str());
+        let done = query.bind(i64::from(hold.attempt)).execute(&mut *conn).await?;
+        if done.rows_affected() == 1 {
+            kept.push(hold.clone());
+        }
+    }
+    Ok(kept)
+}
+
+struct End {
+    hold: TaskHold,
+    end: TaskEnd,
+}
+
+impl Op for End {
+    type Out = TaskEnded;
+    type Err = StoreError;
+    const LANE: Lane = Lane::Rest;
+
+    async fn run<'a>(
+        &'a self,
+        conn: &'a mut SqliteConnection,
+        cx: Cx,
+    ) -> Result<TaskEnded, StoreError> {
+        let recorded = record(conn, self, cx.now).await?;
+        let ended = if recorded {
+            TaskEnded::Recorded
+        } else if is_known(conn, self).await? {
+            TaskEnded::Known
+        } else {
+            return Ok(TaskEnded::Lost);
+        };
+        match &self.end {
+            TaskEnd::Succeeded { .. } | TaskEnd::Failed { .. } => {
+                wake(conn, &self.hold, cx.now).await?;
+            }
+            TaskEnd::Again { .. } | TaskEnd::GivenBack => {}
+        }
+        Ok(ended)
+    }
+}
+
+async fn record(
+    conn: &mut SqliteConnection,
+    End { hold, end }: &End,
+    now: Timestamp,
+) -> Result<bool, Fault> {
+    let (state, output, failure) = match end {
+        TaskEnd::Succeeded { output } => ("succeeded", Some(output.text()), None),
+        TaskEnd::Failed { code, message } => ("failed", None, Some((code, message))),
+        TaskEnd::Again { after } => return requeue(conn, hold, now.plus(*after), 0).await,
+        TaskEnd::GivenBack => return requeue(conn, hold, now, 1).await,
+    };
+    let done = sqlx::query(sql::TASK_END)
+        .bind(state)
+        .bind(output)
+        .bind(failure.map(|(code, _)| code.as_str()))
+        .bind(failure.map(|(_, message)| text_for_storage(message)))
+        .bind(now.micros())
+        .bind(hold.app.as_str())
+        .bind(hold.key.as_str())
+        .bind(i64::from(hold.attempt))
+        .execute(conn)
+        .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+async fn requeue(
+    conn: &mut SqliteConnection,
+    hold: &TaskHold,
+    due_at: Timestamp,
+    forgiven: i64,
+) -> Result<bool, Fault> {
+    let query = sqlx::query(sql::TASK_AGAIN).bind(due_at.micros()).bind(hold.app.as_str());
+    let query = query.bind(hold.key.as_str()).bind(i64::from(hold.attempt)).bind(forgiven);
+    Ok(query.execute(conn).await?.rows_affected() == 1)
+}
+
+/// Whether the same attempt ended so before, in a call whose answer was lost.
+async fn is_known(conn: &mut SqliteConnection, End { hold, end }: &End) -> Result<bool, Fault> {
+    let Some(task) = find(conn, &hold.app, &hold.key).await? else { return Ok(false) };
+    Ok(task.attempts == hold.attempt
+        && match (&task.state, end) {
+            (TaskState::Succeeded { output }, TaskEnd::Succeeded { output: ended }) => {
+                output == ended
+            }
+            (TaskState::Failed { code, .. }, TaskEnd::Failed { code: ended, .. }) => code == ended,
+            (TaskState::Queued, TaskEnd::Again { .. } | TaskEnd::GivenBack) => true,
+            (
+                TaskState::Queued
+                | TaskState::Running
+                | TaskState::Succeeded { .. }
+                | TaskState::Failed { .. }
+                | TaskState::Canceled,
+                TaskEnd::Succeeded { .. }
+                | TaskEnd::Failed { .. }
+                | TaskEnd::Again { .. }
+                | TaskEnd::GivenBack,
+            ) => false,
+        })
+}
+
+async fn wake(
+    conn: &mut SqliteConnection,
+    hold: &TaskHold,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let refused = |error: SignalError| match error {
+        SignalError::Store(error) => error,
+        other => StoreError::Refused(Box::new(other)),
+    };
+    let signal = Signal::new(TASK_SIGNAL, hold.key.as_str()).check().map_err(refused)?;
+    let send = SendSignal { app: hold.app.clone(), scope: None, signal };
+    signal::send(conn, &send, now).await.map(drop).map_err(refused)
+}
+
+struct Cancel {
+    unwanted: Vec<i64>,
+}
+
+impl Op for Cancel {
+    type Out = u32;
+    type Err = StoreError;
+    const LANE: Lane = Lane::Rest;
+
+    async fn run<'a>(&'a self, conn: &'a mut SqliteConnection, cx: Cx) -> Result<u32, StoreError> {
+        Ok(cancel(conn, self, cx.now).await?)
+    }
+}
+
+async fn unwanted(conn: &mut SqliteConnection, app: &App, limit: u32) -> Result<Vec<i64>, Fault> {
+    let query = sqlx::query(sql::TASK_UNWANTED).bind(app.as_str()).bind(i64::from(limit));
+    let rows = query.fetch_all(conn).await?;
+    rows.iter().map(|row| Ok(row.try_get("no")?)).collect()
+}
+
+async fn cancel(
+    conn: &mut SqliteConnection,
+    Cancel { unwanted }: &Cancel,
+    now: Timestamp,
+) -> Result<u32, Fault> {
+    let numbers = json(unwanted)?;
+    let query = sqlx::query(sql::TASK_CANCEL).bind(now.micros()).bind(numbers);
+    let done = query.execute(conn).await?;
+    Ok(u32::try_from(done.rows_affected()).unwrap_or(u32::MAX))
+}
+
+fn unreadable() -> Fault {
+    Fault(StoreError::Unavailable(Box::new(Said("a stored task is not what the kernel wrote"))))
+}
+
+fn payload(text: &str) -> Result<Payload, Fault> {
+    Payload::parse(text).map_err(|_| unreadable())
+}
+
+fn read(row: &SqliteRow) -> Result<Task, Fault> {
+    let text = |column: &str| row.try_get::<String, _>(column);
+    let opt = |column: &str| row.try_get::<Option<String>, _>(column);
+    let count =
+        |column: &str| u32::try_from(row.try_get::<i64, _>(column)?).map_err(|_| unreadable());
+    let output = opt("output")?.as_deref().map(payload).transpose()?;
+    let failure = (opt("code")?.unwrap_or_default(), opt("message")?.unwrap_or_default());
+    let state = TaskState::of(&text("state")?, output, failure).ok_or_else(unreadable)?;
+    Ok(Task {
+        app: App::from(text("app")?),
+        scope: Scope::from(text("scope")?),
+        run: RunId::from_bytes(sixteen(row, "run")?),
+        step: StepKey::from(text("step")?),
+        kind: text("kind")?,
+        request: payload(&text("request")?)?,
+        attempts: count("attempts")?,
+        failures: count("failures")?,
+        state,
+    })
+}

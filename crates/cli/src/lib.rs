@@ -19,6 +19,7 @@
 //! Data goes to standard output, talk to standard error. What a command came to is its [`Exit`] code.
 
 mod args;
+mod broker;
 mod command;
 mod confirm;
 #[cfg(feature = "demo")]

@@ -8,8 +8,9 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::json;
 use surefoot_sync_core::{
-    Coordinator, Ephemeral, EphemeralSettings, Jobs, Mutex, MutexSettings, Namespace, Queue,
-    QueueSettings, ResourceId, ScheduleStore, SyncError, Topic, TopicSettings, WorkSettings,
+    Coordinator, Ephemeral, EphemeralSettings, GroupSettings, Jobs, Mutex, MutexSettings,
+    Namespace, Queue, QueueSettings, ResourceId, ScheduleStore, SyncError, Topic, TopicSettings,
+    Work, WorkSettings,
 };
 
 use crate::api::{Api, Failure};
@@ -18,7 +19,7 @@ use crate::mutex::NatsMutex;
 use crate::schedules::NatsSchedules;
 use crate::topics::NatsTopic;
 use crate::wake::NatsWake;
-use crate::work::NatsWork;
+use crate::work::{Kind, NatsGroup, NatsWork};
 
 /// The oldest server that keeps what is promised here.
 const SERVER_LEAST: (u64, u64, u64) = (2, 14, 3);
@@ -31,6 +32,8 @@ pub struct Nats {
     pub(crate) api: Api,
     pub(crate) namespace: Namespace,
     pub(crate) replicas: u8,
+    /// Of the system account, which knows the servers' settings.
+    pub(crate) system: Option<Client>,
     declared: Arc<StdMutex<BTreeMap<String, Declared>>>,
 }
 
@@ -42,6 +45,7 @@ enum Declared {
     Mutex(MutexSettings),
     Topic(TopicSettings),
     Ephemeral(EphemeralSettings),
+    Group(TopicSettings, GroupSettings),
 }
 
 impl Nats {
@@ -67,7 +71,21 @@ impl Nats {
     pub async fn with_client(client: Client, namespace: Namespace) -> Result<Self, SyncError> {
         let api = Api::new(client);
         check(&api).await?;
-        Ok(Self { api, namespace, replicas: 1, declared: Arc::default() })
+        Ok(Self { api, namespace, replicas: 1, system: None, declared: Arc::default() })
+    }
+
+    /// With a connection of the system account as well: what the servers' own settings are is told to no other.
+    ///
+    /// # Errors
+    /// [`SyncError::Unavailable`].
+    pub async fn system_account(mut self, url: &str) -> Result<Self, SyncError> {
+        let urls: Vec<&str> = url.split(',').map(str::trim).collect();
+        let operation = "let us connect as the system account";
+        let client = async_nats::connect(urls).await;
+        let client =
+            client.map_err(|error| SyncError::Unavailable { operation, source: error.into() })?;
+        self.system = Some(client);
+        Ok(self)
     }
 
     /// Keeps what is declared from here on so many times: on one server a crash loses nothing, but the loss of power
@@ -121,7 +139,8 @@ impl Coordinator for Nats {
         let resource = format!("jobs {}", settings.id);
         let declared = Declared::Jobs(settings.clone());
         self.check_declared(&resource, &declared)?;
-        let work = NatsWork::declare_jobs(self, settings).await?;
+        let settings = QueueSettings::new(settings);
+        let work = NatsWork::declare(self, Kind::Jobs, settings, json!({})).await?;
         self.remember(resource, declared);
         Ok(Arc::new(work))
     }
@@ -130,7 +149,7 @@ impl Coordinator for Nats {
         let resource = format!("queue {}", settings.work.id);
         let declared = Declared::Queue(settings.clone());
         self.check_declared(&resource, &declared)?;
-        let work = NatsWork::declare_queue(self, settings).await?;
+        let work = NatsWork::declare(self, Kind::Queue, settings, json!({})).await?;
         self.remember(resource, declared);
         Ok(Arc::new(work))
     }
@@ -146,6 +165,22 @@ impl Coordinator for Nats {
         let topic = NatsTopic::declare(self, settings).await?;
         self.remember(resource, declared);
         Ok(Arc::new(topic))
+    }
+
+    async fn group(
+        &self,
+        topic: TopicSettings,
+        group: GroupSettings,
+    ) -> Result<Arc<dyn Work>, SyncError> {
+        let resource = format!("group {}", group.work(&topic)?.id);
+        let of_topic = Declared::Topic(topic.clone());
+        self.check_declared(&format!("topic {}", topic.id), &of_topic)?;
+        let declared = Declared::Group(topic.clone(), group.clone());
+        self.check_declared(&resource, &declared)?;
+        let work = NatsGroup::declare(self, topic.clone(), &group).await?;
+        self.remember(format!("topic {}", topic.id), of_topic);
+        self.remember(resource, declared);
+        Ok(Arc::new(work))
     }
 
     async fn ephemeral(

@@ -13,3 +13,4 @@ mod places;
 mod refusals;
 mod retaining;
 mod shell;
+mod syncing;

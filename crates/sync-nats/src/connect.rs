@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 
-use async_nats::Client;
+use async_nats::{Client, ConnectOptions, ServerAddr};
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::json;
@@ -49,19 +49,14 @@ enum Declared {
 }
 
 impl Nats {
-    /// Connects to a server, or to one of several whose URLs are separated by commas, and checks that it can do what is needed. Nothing is created.
+    /// Connects to a server, or to one of several whose URLs are separated by commas, and checks that it can do what is
+    /// needed. Nothing is created. A URL may hold `USER:PASSWORD@` or `TOKEN@`; for other credentials see
+    /// [`Nats::with_client`].
     ///
     /// # Errors
-    /// [`SyncError::UnsupportedServer`], [`SyncError::Unavailable`].
+    /// [`SyncError::InvalidOption`] if a URL is none, [`SyncError::UnsupportedServer`], [`SyncError::Unavailable`].
     pub async fn connect(url: &str, namespace: Namespace) -> Result<Self, SyncError> {
-        let operation = "let us connect";
-        let urls: Vec<&str> = url.split(',').map(str::trim).collect();
-        let client = async_nats::connect(urls).await;
-        let unavailable = |error: async_nats::ConnectError| SyncError::Unavailable {
-            operation,
-            source: error.into(),
-        };
-        Self::with_client(client.map_err(unavailable)?, namespace).await
+        Self::with_client(connected(url, "let us connect").await?, namespace).await
     }
 
     /// The same on a connection of the application, which has its own credentials and options.
@@ -79,12 +74,7 @@ impl Nats {
     /// # Errors
     /// [`SyncError::Unavailable`].
     pub async fn system_account(mut self, url: &str) -> Result<Self, SyncError> {
-        let urls: Vec<&str> = url.split(',').map(str::trim).collect();
-        let operation = "let us connect as the system account";
-        let client = async_nats::connect(urls).await;
-        let client =
-            client.map_err(|error| SyncError::Unavailable { operation, source: error.into() })?;
-        self.system = Some(client);
+        self.system = Some(connected(url, "let us connect as the system account").await?);
         Ok(self)
     }
 
@@ -194,6 +184,29 @@ impl Coordinator for Nats {
         self.remember(resource, declared);
         Ok(Arc::new(state))
     }
+}
+
+/// A connection, with the user and the password, or the token, of the first URL that has one: the library leaves them out.
+async fn connected(url: &str, operation: &'static str) -> Result<Client, SyncError> {
+    // A URL may hold a password, and the library's error repeats it.
+    let bad = |_| SyncError::InvalidOption {
+        option: "url",
+        why: "it is written like `nats://127.0.0.1:4222`".to_owned(),
+    };
+    let servers = url.split(',').map(|url| url.trim().parse::<ServerAddr>());
+    let servers: Vec<ServerAddr> = servers.collect::<Result<_, _>>().map_err(bad)?;
+    let mut options = ConnectOptions::new();
+    if let Some(server) = servers.iter().find(|server| server.has_user_pass()) {
+        options = match (server.username(), server.password()) {
+            (Some(user), Some(password)) => {
+                options.user_and_password(user.to_owned(), password.to_owned())
+            }
+            (Some(token), None) => options.token(token.to_owned()),
+            (None, _) => options,
+        };
+    }
+    let client = options.connect(servers).await;
+    client.map_err(|error| SyncError::Unavailable { operation, source: error.into() })
 }
 
 async fn check(api: &Api) -> Result<(), SyncError> {

@@ -21,7 +21,7 @@ const PATIENT: Duration = Duration::from_secs(120);
 
 /// A worker of another process, which scans so often.
 async fn worker(store: &MemoryStore, bus: &Nats, scan: Duration) -> Running {
-    let module: Module = Module::builder("shop", 1).build().unwrap();
+    let module: Module = Module::builder("testkit", 1).build().unwrap();
     let kernel = Kernel::builder(APP, store.clone()).build();
     let worker = kernel.worker(module).scan_every(scan).wake_bus(bus.wake_bus());
     worker.start().await.unwrap()

@@ -21,7 +21,7 @@ use crate::namespace;
 pub(crate) const APP: &str = "shop";
 
 fn builder(store: &MemoryStore) -> WorkerBuilder<MemoryStore> {
-    let module: Module = Module::builder("shop", 1).build().unwrap();
+    let module: Module = Module::builder("testkit", 1).build().unwrap();
     let kernel = Kernel::builder(APP, store.clone()).build();
     kernel.worker(module).catch_up(Duration::from_secs(3 * 3_600), Misfire::All)
 }

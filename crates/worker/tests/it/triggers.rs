@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use surefoot_kernel_core::*;
 use surefoot_sync_core::{Coordinator as _, Key, ResourceId, ScheduleStore, Schedules, Span};
 use surefoot_testkit::MemoryBroker;
 use surefoot_worker::{Misfire, Tick, Worker};

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use surefoot_console::ServeError;
 use surefoot_kernel_core::{EmitError, PublishError, StoreError};
 use surefoot_operator::OperatorError;
+use surefoot_sync_core::SyncError;
 use surefoot_worker::WorkerError;
 
 use crate::Exit;
@@ -27,6 +28,14 @@ pub(crate) enum CliError {
         #[source]
         source: StoreError,
     },
+    #[error("the coordination server `{url}` cannot be used")]
+    Broker {
+        url: String,
+        #[source]
+        source: SyncError,
+    },
+    #[error(transparent)]
+    Sync(#[from] SyncError),
     #[error(
         "there is no store at `{}`: publish a workflow or emit an event to create one, or name another with `--store`",
         .0.display()
@@ -91,9 +100,12 @@ impl CliError {
             Self::Operator(error) | Self::Helped(HelpedError { source: error, .. }) => {
                 error.class().into()
             }
-            Self::Store { .. } | Self::NoStore(_) | Self::Runtime(_) | Self::Scratch(_) => {
-                Exit::Unavailable
-            }
+            Self::Store { .. }
+            | Self::Broker { .. }
+            | Self::NoStore(_)
+            | Self::Runtime(_)
+            | Self::Scratch(_) => Exit::Unavailable,
+            Self::Sync(error) => of_sync(error),
             Self::NotAStore(_)
             | Self::Unreadable { .. }
             | Self::Input { .. }
@@ -128,5 +140,26 @@ impl CliError {
             below = error.source();
         }
         lines
+    }
+}
+
+fn of_sync(error: &SyncError) -> Exit {
+    match error {
+        SyncError::Unavailable { .. } | SyncError::UnsupportedServer { .. } => Exit::Unavailable,
+        SyncError::Conflict { .. } => Exit::Conflict,
+        SyncError::InvalidName { .. } | SyncError::InvalidOption { .. } => Exit::Usage,
+        SyncError::ConflictingDeclaration { .. }
+        | SyncError::ResourceDrift { .. }
+        | SyncError::PayloadTooLarge { .. }
+        | SyncError::StoreFull { .. }
+        | SyncError::StaleDelivery
+        | SyncError::RetentionGap { .. }
+        | SyncError::CursorMismatch
+        | SyncError::SnapshotOverflow { .. }
+        | SyncError::NotFound { .. }
+        | SyncError::Corrupt { .. }
+        | SyncError::Refused { .. }
+        // What a later version adds is a refusal until it has a place here.
+        | _ => Exit::Finding,
     }
 }

@@ -20,6 +20,7 @@
 
 mod args;
 mod builtin;
+mod broker;
 mod command;
 mod confirm;
 #[cfg(feature = "demo")]

@@ -94,7 +94,7 @@ impl ValkeyRateLimit {
     async fn ask(&self, key: &Key) -> Result<RateCheck, SyncError> {
         let mut connection = self.connection.clone();
         let mut call = self.script.key(format!("{}{key}", self.prefix));
-        call.arg(self.rate.interval_us()).arg(self.rate.limit());
+        call.arg(self.rate.period_us()).arg(self.rate.limit());
         let unavailable = |source: Box<dyn std::error::Error + Send + Sync>| {
             SyncError::Unavailable { operation: OPERATION, source }
         };

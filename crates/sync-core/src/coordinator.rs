@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::{
-    Ephemeral, EphemeralSettings, Jobs, Mutex, MutexSettings, Queue, QueueSettings, ResourceId,
-    ScheduleStore, SyncError, Topic, TopicSettings, WorkSettings,
+    Ephemeral, EphemeralSettings, GroupSettings, Jobs, Mutex, MutexSettings, Queue, QueueSettings,
+    ResourceId, ScheduleStore, SyncError, Topic, TopicSettings, Work, WorkSettings,
 };
 
 /// A place where coordination resources live. Declaring one creates it, or finds it with the same settings; it is
@@ -31,6 +31,14 @@ pub trait Coordinator: Send + Sync {
 
     /// A topic.
     async fn topic(&self, settings: TopicSettings) -> Result<Arc<dyn Topic>, SyncError>;
+
+    /// Readers of a topic that share its messages: each is delivered until one of them has settled it, or given it up.
+    /// Messages that the topic keeps no more are not delivered. The topic is declared with it.
+    async fn group(
+        &self,
+        topic: TopicSettings,
+        group: GroupSettings,
+    ) -> Result<Arc<dyn Work>, SyncError>;
 
     /// A set of entries that expire.
     async fn ephemeral(&self, settings: EphemeralSettings)

@@ -7,6 +7,7 @@
 //! |---|---|---|
 //! | have something done later, or elsewhere | [`Jobs`] | durable, at least once, by key |
 //! | hand messages on, settled one by one | [`Queue`] | durable, at least once, in order by key if wanted |
+//! | have each message of a topic handled by one of many | [`Coordinator::group`] | durable, at least once, with dead letters |
 //! | tell many, each at its own pace | [`Topic`] | retained for a while, read by place; a gap is told |
 //! | run something at certain times | [`ScheduleStore`] | durable; a slot is run once, or again if its worker died |
 //! | know who is there just now | [`Ephemeral`] | expires; a watcher is told when it may have missed something |
@@ -16,8 +17,11 @@
 
 mod backoff;
 mod coordinator;
+mod desk;
 mod ephemeral;
 mod error;
+mod group;
+mod inventory;
 mod limit;
 mod mutex;
 mod name;
@@ -28,16 +32,22 @@ mod work;
 
 pub use backoff::{Backoff, RetryPolicy};
 pub use coordinator::Coordinator;
+pub use desk::{
+    By, Changed, DeadView, Desk, NoteView, PausedView, QueueView, RunView, ScheduleView,
+};
 pub use ephemeral::{
     Change, EntryKey, Ephemeral, EphemeralSettings, GONE_FOR, Snapshot, WatchCursor, Watched,
 };
 pub use error::SyncError;
-pub use limit::{Rate, RateCheck, RateDecision, RateLimit, WhenDown};
+pub use group::{GroupSettings, GroupStart};
+pub use inventory::{BrokerFact, Inventory, Resource, ResourceKind};
+pub use limit::{Rate, RateCheck, RateLimit, WhenDown};
 pub use mutex::{Lock, Mutex, MutexSettings};
 pub use name::{Key, Namespace, ResourceId};
 pub use schedule::{BadCron, BadSchedule, Cron, Misfire, Schedule, slot_key};
 pub use scheduler::{
-    Begun, Occasion, Outcome, Recorded, ScheduleRecord, ScheduleSpec, ScheduleStore,
+    Begun, Occasion, Outcome, Pause, Recorded, ScheduleCreated, ScheduleRecord, ScheduleSpec,
+    ScheduleStore, Schedules, Span,
 };
 pub use topic::{
     Cursor, EventPublished, Extent, LiveMessage, LiveMessages, ReadTopic, Topic, TopicEvent,

@@ -1,37 +1,34 @@
 //! Rate limits: so many in a period, for each key.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use async_trait::async_trait;
 
 use crate::{Key, SyncError};
 
-/// So many requests in a period. The whole number may come at once; then they become free one by one, evenly.
+/// So many requests in a period: never more in any stretch of time of that length, wherever it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     limit: u32,
     period: Duration,
 }
 
+/// Each request of a period is remembered.
+const LIMIT_MAX: u32 = 100_000;
+
 impl Rate {
     /// So many in a period.
     ///
     /// # Errors
-    /// [`SyncError::InvalidOption`] unless the limit is from 1 to a million, and the period from 1 ms to 30 days and
-    /// at least a microsecond per request.
+    /// [`SyncError::InvalidOption`] unless the limit is from 1 to 100,000, and the period from 1 ms to 30 days.
     pub fn new(limit: u32, period: Duration) -> Result<Self, SyncError> {
-        let rate = Self { limit, period };
         let millis = period.as_millis();
         let day = 24 * 60 * 60 * 1_000;
-        if (1..=1_000_000).contains(&limit)
-            && (1..=30 * day).contains(&millis)
-            && rate.interval_us() > 0
-        {
-            return Ok(rate);
+        if (1..=LIMIT_MAX).contains(&limit) && (1..=30 * day).contains(&millis) {
+            return Ok(Self { limit, period });
         }
-        let why = format!(
-            "{limit} in {period:?} is not 1 to 1000000 in 1 ms to 30 days, at least 1 µs for each"
-        );
+        let why = format!("{limit} in {period:?} is not 1 to {LIMIT_MAX} in 1 ms to 30 days");
         Err(SyncError::InvalidOption { option: "rate", why })
     }
 
@@ -41,50 +38,35 @@ impl Rate {
         self.limit
     }
 
-    /// Microseconds after which one more becomes free.
+    /// The period, in microseconds.
     #[must_use]
-    pub fn interval_us(&self) -> u64 {
-        let period = u64::try_from(self.period.as_micros()).unwrap_or(u64::MAX);
-        period / u64::from(self.limit.max(1))
+    pub fn period_us(&self) -> u64 {
+        u64::try_from(self.period.as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// Decides about one request, by the generic cell rate algorithm. `full_at_us` is what the decision before left,
-    /// 0 for none: the instant at which all is free again.
-    #[must_use]
-    pub fn decide(&self, full_at_us: u64, now_us: u64) -> RateDecision {
-        let interval = self.interval_us();
-        let whole = interval.saturating_mul(u64::from(self.limit));
-        let from = full_at_us.max(now_us);
-        let used_us = from.saturating_sub(now_us).saturating_add(interval);
-        let reset = |full_at: u64| Duration::from_micros(full_at.saturating_sub(now_us));
-        if used_us > whole {
-            let check = RateCheck {
-                limited: true,
-                remaining: 0,
-                retry_in: Duration::from_micros(used_us - whole),
-                reset_in: reset(from),
-            };
-            return RateDecision { check, full_at_us: from };
+    /// Decides about one request. `passed` holds when those of the last period went on, in microseconds, the oldest
+    /// first; a request that goes on is added.
+    pub fn decide(&self, passed: &mut VecDeque<u64>, now_us: u64) -> RateCheck {
+        let period = self.period_us();
+        // A clock that is set back is no later than what it has already said.
+        let now = passed.back().map_or(now_us, |newest| now_us.max(*newest));
+        while passed.front().is_some_and(|oldest| oldest.saturating_add(period) <= now) {
+            passed.pop_front();
         }
-        let full_at_us = from.saturating_add(interval);
-        let remaining = (whole - used_us).checked_div(interval).unwrap_or(0);
-        let check = RateCheck {
-            limited: false,
-            remaining: u32::try_from(remaining).unwrap_or(u32::MAX),
-            retry_in: Duration::ZERO,
-            reset_in: reset(full_at_us),
+        let until = |at: Option<&u64>| {
+            let at = at.map_or(now, |at| at.saturating_add(period));
+            Duration::from_micros(at.saturating_sub(now))
         };
-        RateDecision { check, full_at_us }
+        let used = u32::try_from(passed.len()).unwrap_or(u32::MAX);
+        if used >= self.limit {
+            let (retry_in, reset_in) = (until(passed.front()), until(passed.back()));
+            return RateCheck { limited: true, remaining: 0, retry_in, reset_in };
+        }
+        passed.push_back(now);
+        let remaining = self.limit - used - 1;
+        let reset_in = until(passed.back());
+        RateCheck { limited: false, remaining, retry_in: Duration::ZERO, reset_in }
     }
-}
-
-/// What a limiter says about a request, and what it keeps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RateDecision {
-    /// The answer.
-    pub check: RateCheck,
-    /// For the next decision.
-    pub full_at_us: u64,
 }
 
 /// The answer about one request, which it counts unless it is limited.
@@ -128,26 +110,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_whole_number_comes_at_once_and_then_one_by_one() {
-        let rate = Rate::new(4, Duration::from_secs(2)).unwrap();
-        let mut full_at = 0;
+    fn the_whole_number_comes_at_once_and_is_free_again_a_period_later() {
+        let rate = Rate::new(3, Duration::from_secs(2)).unwrap();
+        let mut passed = VecDeque::new();
         let mut ask = |now| {
-            let decision = rate.decide(full_at, now);
-            full_at = decision.full_at_us;
-            (decision.check.limited, decision.check.remaining, decision.check.retry_in.as_millis())
+            let check = rate.decide(&mut passed, now);
+            (check.limited, check.remaining, check.retry_in.as_millis(), check.reset_in.as_millis())
         };
         let start = 10_000_000;
-        let first = [3, 2, 1, 0].map(|remaining| (false, remaining, 0));
-        assert_eq!([(); 4].map(|()| ask(start)), first);
-        assert_eq!(ask(start), (true, 0, 500));
-        assert_eq!(ask(start + 400_000), (true, 0, 100));
-        assert_eq!(ask(start + 500_000), (false, 0, 0));
-        assert_eq!(ask(start + 60_000_000), (false, 3, 0));
+        assert_eq!(ask(start), (false, 2, 0, 2_000));
+        assert_eq!(ask(start + 500_000), (false, 1, 0, 2_000));
+        assert_eq!(ask(start + 500_000), (false, 0, 0, 2_000));
+        assert_eq!(ask(start + 600_000), (true, 0, 1_400, 1_900));
+        assert_eq!(ask(start + 1_999_999), (true, 0, 0, 500));
+        assert_eq!(ask(start + 2_000_000), (false, 0, 0, 2_000));
+        assert_eq!(ask(start + 1_000_000), (true, 0, 500, 2_000), "the clock was set back");
+        assert_eq!(ask(start + 60_000_000), (false, 2, 0, 2_000));
     }
 
     #[test]
     fn a_rate_that_cannot_be_is_refused() {
-        for (limit, millis) in [(0, 1_000), (1_000_001, 1_000), (1, 0), (1_000_000, 100)] {
+        for (limit, millis) in [(0, 1_000), (100_001, 1_000), (1, 0), (1, 31 * 86_400_000)] {
             assert!(Rate::new(limit, Duration::from_millis(millis)).is_err(), "{limit} {millis}");
         }
     }
@@ -155,19 +138,23 @@ mod tests {
     proptest! {
         /// Covers field fault 157.
         #[test]
-        fn never_more_than_the_limit_and_its_refill_go_on(
-            limit in 1_u32..50, period_ms in 1_u64..5_000, gaps in prop::collection::vec(0_u64..200_000, 1..200),
+        fn no_period_wherever_it_begins_has_more_than_the_limit(
+            limit in 1_u32..20, period_ms in 1_u64..500, gaps in prop::collection::vec(0_u64..200_000, 1..200),
         ) {
             let rate = Rate::new(limit, Duration::from_millis(period_ms)).unwrap();
-            let (mut now, mut full_at, mut passed) = (1_u64, 0, 0_u64);
+            let (mut now, mut kept, mut passed) = (1_u64, VecDeque::new(), Vec::new());
             for gap in gaps {
                 now += gap;
-                let decision = rate.decide(full_at, now);
-                full_at = decision.full_at_us;
-                passed += u64::from(!decision.check.limited);
-                prop_assert!(passed <= u64::from(limit) + (now - 1) / rate.interval_us());
-                prop_assert!(decision.check.remaining < limit);
-                prop_assert_eq!(decision.check.limited, decision.check.retry_in > Duration::ZERO);
+                let check = rate.decide(&mut kept, now);
+                prop_assert!(check.remaining < limit);
+                prop_assert_eq!(check.limited, check.retry_in > Duration::ZERO);
+                let in_period = |from: u64| passed.iter().filter(|at: &&u64| **at > from).count();
+                let used = in_period(now.saturating_sub(rate.period_us()));
+                // Exact: refused only if the period that ends now is full.
+                prop_assert_eq!(check.limited, used >= usize::try_from(limit).unwrap());
+                if !check.limited {
+                    passed.push(now);
+                }
             }
         }
     }

@@ -40,6 +40,16 @@ impl TopicSettings {
         }
     }
 
+    /// Of the topic in which stands what people did: a year, 16 MiB.
+    ///
+    /// # Errors
+    /// None; the name is one.
+    pub fn journal() -> Result<Self, SyncError> {
+        let id = ResourceId::new("surefoot.journal")?;
+        let (retention, stored_max_bytes) = (Duration::from_secs(365 * 86_400), 16 << 20);
+        Ok(Self { retention, stored_max_bytes, ..Self::new(id) })
+    }
+
     /// Checks all settings; adapters do so before they create anything.
     ///
     /// # Errors

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 
-use async_nats::Client;
+use async_nats::{Client, ConnectOptions, ServerAddr};
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::json;
 use surefoot_sync_core::{
-    Coordinator, Ephemeral, EphemeralSettings, Jobs, Mutex, MutexSettings, Namespace, Queue,
-    QueueSettings, ResourceId, ScheduleStore, SyncError, Topic, TopicSettings, WorkSettings,
+    Coordinator, Ephemeral, EphemeralSettings, GroupSettings, Jobs, Mutex, MutexSettings,
+    Namespace, Queue, QueueSettings, ResourceId, ScheduleStore, SyncError, Topic, TopicSettings,
+    Work, WorkSettings,
 };
 
 use crate::api::{Api, Failure};
@@ -18,7 +19,7 @@ use crate::mutex::NatsMutex;
 use crate::schedules::NatsSchedules;
 use crate::topics::NatsTopic;
 use crate::wake::NatsWake;
-use crate::work::NatsWork;
+use crate::work::{Kind, NatsGroup, NatsWork};
 
 /// The oldest server that keeps what is promised here.
 const SERVER_LEAST: (u64, u64, u64) = (2, 14, 3);
@@ -31,6 +32,8 @@ pub struct Nats {
     pub(crate) api: Api,
     pub(crate) namespace: Namespace,
     pub(crate) replicas: u8,
+    /// Of the system account, which knows the servers' settings.
+    pub(crate) system: Option<Client>,
     declared: Arc<StdMutex<BTreeMap<String, Declared>>>,
 }
 
@@ -42,22 +45,18 @@ enum Declared {
     Mutex(MutexSettings),
     Topic(TopicSettings),
     Ephemeral(EphemeralSettings),
+    Group(TopicSettings, GroupSettings),
 }
 
 impl Nats {
-    /// Connects to a server, or to one of several whose URLs are separated by commas, and checks that it can do what is needed. Nothing is created.
+    /// Connects to a server, or to one of several whose URLs are separated by commas, and checks that it can do what is
+    /// needed. Nothing is created. A URL may hold `USER:PASSWORD@` or `TOKEN@`; for other credentials see
+    /// [`Nats::with_client`].
     ///
     /// # Errors
-    /// [`SyncError::UnsupportedServer`], [`SyncError::Unavailable`].
+    /// [`SyncError::InvalidOption`] if a URL is none, [`SyncError::UnsupportedServer`], [`SyncError::Unavailable`].
     pub async fn connect(url: &str, namespace: Namespace) -> Result<Self, SyncError> {
-        let operation = "let us connect";
-        let urls: Vec<&str> = url.split(',').map(str::trim).collect();
-        let client = async_nats::connect(urls).await;
-        let unavailable = |error: async_nats::ConnectError| SyncError::Unavailable {
-            operation,
-            source: error.into(),
-        };
-        Self::with_client(client.map_err(unavailable)?, namespace).await
+        Self::with_client(connected(url, "let us connect").await?, namespace).await
     }
 
     /// The same on a connection of the application, which has its own credentials and options.
@@ -67,7 +66,16 @@ impl Nats {
     pub async fn with_client(client: Client, namespace: Namespace) -> Result<Self, SyncError> {
         let api = Api::new(client);
         check(&api).await?;
-        Ok(Self { api, namespace, replicas: 1, declared: Arc::default() })
+        Ok(Self { api, namespace, replicas: 1, system: None, declared: Arc::default() })
+    }
+
+    /// With a connection of the system account as well: what the servers' own settings are is told to no other.
+    ///
+    /// # Errors
+    /// [`SyncError::Unavailable`].
+    pub async fn system_account(mut self, url: &str) -> Result<Self, SyncError> {
+        self.system = Some(connected(url, "let us connect as the system account").await?);
+        Ok(self)
     }
 
     /// Keeps what is declared from here on so many times: on one server a crash loses nothing, but the loss of power
@@ -121,7 +129,8 @@ impl Coordinator for Nats {
         let resource = format!("jobs {}", settings.id);
         let declared = Declared::Jobs(settings.clone());
         self.check_declared(&resource, &declared)?;
-        let work = NatsWork::declare_jobs(self, settings).await?;
+        let settings = QueueSettings::new(settings);
+        let work = NatsWork::declare(self, Kind::Jobs, settings, json!({})).await?;
         self.remember(resource, declared);
         Ok(Arc::new(work))
     }
@@ -130,7 +139,7 @@ impl Coordinator for Nats {
         let resource = format!("queue {}", settings.work.id);
         let declared = Declared::Queue(settings.clone());
         self.check_declared(&resource, &declared)?;
-        let work = NatsWork::declare_queue(self, settings).await?;
+        let work = NatsWork::declare(self, Kind::Queue, settings, json!({})).await?;
         self.remember(resource, declared);
         Ok(Arc::new(work))
     }
@@ -148,6 +157,22 @@ impl Coordinator for Nats {
         Ok(Arc::new(topic))
     }
 
+    async fn group(
+        &self,
+        topic: TopicSettings,
+        group: GroupSettings,
+    ) -> Result<Arc<dyn Work>, SyncError> {
+        let resource = format!("group {}", group.work(&topic)?.id);
+        let of_topic = Declared::Topic(topic.clone());
+        self.check_declared(&format!("topic {}", topic.id), &of_topic)?;
+        let declared = Declared::Group(topic.clone(), group.clone());
+        self.check_declared(&resource, &declared)?;
+        let work = NatsGroup::declare(self, topic.clone(), &group).await?;
+        self.remember(format!("topic {}", topic.id), of_topic);
+        self.remember(resource, declared);
+        Ok(Arc::new(work))
+    }
+
     async fn ephemeral(
         &self,
         settings: EphemeralSettings,
@@ -159,6 +184,29 @@ impl Coordinator for Nats {
         self.remember(resource, declared);
         Ok(Arc::new(state))
     }
+}
+
+/// A connection, with the user and the password, or the token, of the first URL that has one: the library leaves them out.
+async fn connected(url: &str, operation: &'static str) -> Result<Client, SyncError> {
+    // A URL may hold a password, and the library's error repeats it.
+    let bad = |_| SyncError::InvalidOption {
+        option: "url",
+        why: "it is written like `nats://127.0.0.1:4222`".to_owned(),
+    };
+    let servers = url.split(',').map(|url| url.trim().parse::<ServerAddr>());
+    let servers: Vec<ServerAddr> = servers.collect::<Result<_, _>>().map_err(bad)?;
+    let mut options = ConnectOptions::new();
+    if let Some(server) = servers.iter().find(|server| server.has_user_pass()) {
+        options = match (server.username(), server.password()) {
+            (Some(user), Some(password)) => {
+                options.user_and_password(user.to_owned(), password.to_owned())
+            }
+            (Some(token), None) => options.token(token.to_owned()),
+            (None, _) => options,
+        };
+    }
+    let client = options.connect(servers).await;
+    client.map_err(|error| SyncError::Unavailable { operation, source: error.into() })
 }
 
 async fn check(api: &Api) -> Result<(), SyncError> {

@@ -15,6 +15,9 @@ const STREAM_REMEDY: &str =
 const CONSUMER_REMEDY: &str =
     "declare it as it is, or delete the consumer: the work stays in the stream";
 
+/// A pause has an end for the server; a person's has none.
+const PAUSED_UNTIL: &str = "2200-01-01T00:00:00Z";
+
 /// A stream that is there.
 #[derive(Debug, Clone)]
 pub(crate) struct StreamInfo {
@@ -24,6 +27,8 @@ pub(crate) struct StreamInfo {
     pub(crate) messages: u64,
     pub(crate) first_seq: u64,
     pub(crate) last_seq: u64,
+    /// When the first one was stored.
+    pub(crate) oldest: Option<Timestamp>,
     /// The server's time.
     pub(crate) now: Timestamp,
 }
@@ -34,7 +39,11 @@ pub(crate) struct ConsumerInfo {
     #[serde(default)]
     pub(crate) num_ack_pending: u64,
     #[serde(default)]
+    pub(crate) num_pending: u64,
+    #[serde(default)]
     pub(crate) ack_floor: Floor,
+    #[serde(default)]
+    pub(crate) paused: bool,
 }
 
 /// Up to where everything is settled.
@@ -63,6 +72,8 @@ struct State {
     first_seq: u64,
     #[serde(default)]
     last_seq: u64,
+    #[serde(default)]
+    first_ts: String,
 }
 
 impl Answer {
@@ -77,6 +88,7 @@ impl Answer {
             messages: self.state.messages,
             first_seq: self.state.first_seq,
             last_seq: self.state.last_seq,
+            oldest: self.state.first_ts.parse().ok().filter(|_| self.state.messages > 0),
             now: now.unwrap_or_default(),
         }
     }
@@ -127,6 +139,47 @@ pub(crate) async fn stream(api: &Api, stream: &Stream<'_>) -> Result<StreamInfo,
     }
 }
 
+/// A stream with its settings, if it is there.
+pub(crate) async fn stream_if_there(
+    api: &Api,
+    name: &str,
+) -> Result<Option<(Map<String, Value>, StreamInfo)>, SyncError> {
+    let operation = "tell about a stream";
+    let subject = format!("$JS.API.STREAM.INFO.{name}");
+    match api.insist::<Answer>(operation, &subject, &json!({})).await? {
+        Ok(answer) => {
+            let info = answer.info();
+            Ok(Some((answer.config, info)))
+        }
+        Err(error) if error.code == code::NO_STREAM => Ok(None),
+        Err(error) => Err(Failure::Refused(error).into_error(operation)),
+    }
+}
+
+/// The settings of all streams of the account.
+pub(crate) async fn streams(api: &Api) -> Result<Vec<Map<String, Value>>, SyncError> {
+    #[derive(Deserialize)]
+    struct Page {
+        #[serde(default)]
+        total: usize,
+        #[serde(default)]
+        streams: Option<Vec<Answer>>,
+    }
+    let operation = "list streams";
+    let mut all = Vec::new();
+    loop {
+        let body = json!({ "offset": all.len() });
+        let page = api.insist::<Page>(operation, "$JS.API.STREAM.LIST", &body).await?;
+        let page = page.map_err(|error| Failure::Refused(error).into_error(operation))?;
+        let streams = page.streams.unwrap_or_default();
+        let is_last = streams.is_empty();
+        all.extend(streams.into_iter().map(|answer| answer.config));
+        if is_last || all.len() >= page.total {
+            return Ok(all);
+        }
+    }
+}
+
 /// Looks at a stream.
 pub(crate) async fn stream_info(api: &Api, name: &str) -> Result<StreamInfo, SyncError> {
     Ok(stream_config(api, name).await?.1)
@@ -173,6 +226,36 @@ pub(crate) async fn consumer(
     };
     drift(config, &found.config)
         .map_or(Ok(()), |drift| Err(drift.into_error(resource, CONSUMER_REMEDY)))
+}
+
+/// The settings of a consumer that is there.
+pub(crate) async fn consumer_config(
+    api: &Api,
+    stream: &str,
+    name: &str,
+) -> Result<Map<String, Value>, SyncError> {
+    #[derive(Deserialize)]
+    struct Answer {
+        config: Map<String, Value>,
+    }
+    let operation = "tell about a consumer";
+    let subject = format!("$JS.API.CONSUMER.INFO.{stream}.{name}");
+    let answer = api.insist::<Answer>(operation, &subject, &json!({})).await?;
+    Ok(answer.map_err(|error| Failure::Refused(error).into_error(operation))?.config)
+}
+
+/// Has a consumer hand out nothing, or again.
+pub(crate) async fn pause(
+    api: &Api,
+    stream: &str,
+    name: &str,
+    paused: bool,
+) -> Result<(), SyncError> {
+    let operation = "pause a consumer";
+    let subject = format!("$JS.API.CONSUMER.PAUSE.{stream}.{name}");
+    let body = if paused { json!({ "pause_until": PAUSED_UNTIL }) } else { json!({}) };
+    let answer = api.insist::<Value>(operation, &subject, &body).await?;
+    answer.map(|_| ()).map_err(|error| Failure::Refused(error).into_error(operation))
 }
 
 /// Looks at a consumer.

@@ -116,25 +116,6 @@ impl NatsEphemeral {
         let last = self.api.last(&self.stream, &self.subject(entry)).await?;
         Ok(last.filter(|last| !is_gone(last)))
     }
-
-    /// The messages of a tenant from a place on, up to another.
-    async fn between(
-        &self,
-        tenant: &Key,
-        from: u64,
-        until: u64,
-        mut each: impl FnMut(Key, Stored) -> Result<(), SyncError> + Send,
-    ) -> Result<(), SyncError> {
-        let (mut from, filter) = (from, self.of_tenant(tenant));
-        while let Some(stored) = self.api.next(&self.stream, from, &filter).await? {
-            if stored.seq > until {
-                break;
-            }
-            from = stored.seq.saturating_add(1);
-            each(key_of(&stored)?, stored)?;
-        }
-        Ok(())
-    }
 }
 
 fn is_gone(stored: &Stored) -> bool {
@@ -153,6 +134,14 @@ fn key_of(stored: &Stored) -> Result<Key, SyncError> {
 
 fn value_of(stored: &Stored) -> Result<Value, SyncError> {
     serde_json::from_slice(&stored.data).map_err(|error| corrupt(stored, error.to_string()))
+}
+
+fn change_of(stored: &Stored) -> Result<Change, SyncError> {
+    let key = key_of(stored)?;
+    match is_gone(stored) {
+        true => Ok(Change::Gone(key)),
+        false => Ok(Change::Upserted(key, value_of(stored)?)),
+    }
 }
 
 #[async_trait]
@@ -183,19 +172,19 @@ impl Ephemeral for NatsEphemeral {
     }
 
     async fn snapshot(&self, tenant: &Key, prefix: &str) -> Result<Snapshot, SyncError> {
+        // The place is read first: what changes meanwhile is seen again by who watches from there.
         let extent = self.extent().await?;
         let limit = self.settings.entries_max;
         let mut entries = Vec::new();
-        self.between(tenant, 1, extent.last_seq, |key, stored| {
+        for stored in self.api.lasts(&self.stream, &self.of_tenant(tenant)).await? {
+            let key = key_of(&stored)?;
             if key.as_str().starts_with(prefix) && !is_gone(&stored) {
                 if entries.len() >= limit {
                     return Err(SyncError::SnapshotOverflow { limit });
                 }
                 entries.push((key, value_of(&stored)?));
             }
-            Ok(())
-        })
-        .await?;
+        }
         entries.sort_by(|(one, _), (two, _)| one.cmp(two));
         Ok(Snapshot { entries, cursor: WatchCursor::at_end_of(&extent, self.clock.now()) })
     }
@@ -214,15 +203,10 @@ impl Ephemeral for NatsEphemeral {
             let Some(from) = after.next_in(&extent, now) else {
                 return Ok(Watched::ResyncRequired);
             };
-            let mut changes = Vec::new();
-            self.between(tenant, from, extent.last_seq, |key, stored| {
-                changes.push(match is_gone(&stored) {
-                    true => Change::Gone(key),
-                    false => Change::Upserted(key, value_of(&stored)?),
-                });
-                Ok(())
-            })
-            .await?;
+            let filter = self.of_tenant(tenant);
+            let places = (from, extent.last_seq);
+            let stored = self.api.between(&self.stream, &filter, places).await?;
+            let changes = stored.iter().map(change_of).collect::<Result<Vec<Change>, _>>()?;
             let left = deadline.saturating_duration_since(Instant::now());
             if !changes.is_empty() || left.is_zero() {
                 return Ok(Watched::Changes(changes, WatchCursor::at_end_of(&extent, now)));

@@ -12,6 +12,8 @@ mod clock;
 mod connect;
 mod declare;
 mod ephemeral;
+mod facts;
+mod inventory;
 mod mutex;
 mod names;
 mod schedules;

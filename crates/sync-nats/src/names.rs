@@ -52,14 +52,19 @@ fn is_plain(byte: u8) -> bool {
 
 /// The name of a stream, readable as far as the id is. The true id stands in the stream's metadata.
 pub(crate) fn stream(namespace: &Namespace, kind: &str, id: &ResourceId) -> String {
+    format!("{namespace}_{kind}_{}", slug(id.as_str()))
+}
+
+/// The text as far as it is plain and short; where it is not, with a hash.
+pub(crate) fn slug(text: &str) -> String {
     let plain = |c: char| if c.is_ascii() && is_plain(c as u8) { c } else { '_' };
-    let slug: String = id.as_str().chars().map(plain).take(SLUG_MAX_BYTES).collect();
-    if slug == id.as_str() {
-        return format!("{namespace}_{kind}_{slug}");
+    let slug: String = text.chars().map(plain).take(SLUG_MAX_BYTES).collect();
+    if slug == text {
+        return slug;
     }
-    let hash = Sha256::digest(id.as_str());
+    let hash = Sha256::digest(text);
     let hash: String = hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-    format!("{namespace}_{kind}_{slug}-{hash}")
+    format!("{slug}-{hash}")
 }
 
 /// Sixteen digits of hex that nobody had before.

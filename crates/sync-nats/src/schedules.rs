@@ -27,8 +27,7 @@ pub(crate) struct NatsSchedules {
 
 impl NatsSchedules {
     pub(crate) async fn declare(nats: &Nats, id: ResourceId) -> Result<Self, SyncError> {
-        let stream = names::stream(&nats.namespace, "SCHED", &id);
-        let subjects = format!("{}.sched.{}", nats.namespace, names::token(id.as_str()));
+        let (stream, subjects) = Self::names(nats, &id);
         let resource = format!("schedules {id}");
         let mut config = settings::base(nats, &stream, "schedules", id.as_str());
         // Without an age or a size: a schedule stays until it is deleted.
@@ -42,8 +41,25 @@ impl NatsSchedules {
         let api = nats.api.clone();
         let creation = Map::new();
         let info = declare::stream(&api, &Stream { resource: &resource, config, creation }).await?;
-        let clock = ServerClock::new(info.now);
-        Ok(Self { api, id, resource, stream, subjects, clock })
+        Ok(Self::of(nats, id, info.now))
+    }
+
+    /// The set as it is there.
+    pub(crate) async fn open(nats: &Nats, id: ResourceId) -> Result<Option<Self>, SyncError> {
+        let (stream, _) = Self::names(nats, &id);
+        let there = declare::stream_if_there(&nats.api, &stream).await?;
+        Ok(there.map(|(_, info)| Self::of(nats, id, info.now)))
+    }
+
+    fn names(nats: &Nats, id: &ResourceId) -> (String, String) {
+        let subjects = format!("{}.sched.{}", nats.namespace, names::token(id.as_str()));
+        (names::stream(&nats.namespace, "SCHED", id), subjects)
+    }
+
+    fn of(nats: &Nats, id: ResourceId, now: Timestamp) -> Self {
+        let (stream, subjects) = Self::names(nats, &id);
+        let (api, resource) = (nats.api.clone(), format!("schedules {id}"));
+        Self { api, id, resource, stream, subjects, clock: ServerClock::new(now) }
     }
 
     fn subject(&self, id: &Key) -> String {
@@ -71,17 +87,9 @@ impl ScheduleStore for NatsSchedules {
 
     async fn schedule_list(&self) -> Result<Vec<Recorded>, SyncError> {
         self.clock.set(declare::stream_info(&self.api, &self.stream).await?.now);
-        let (mut records, mut from) = (Vec::new(), 1);
-        let all = format!("{}.s.*", self.subjects);
-        while let Some(stored) = self.api.next(&self.stream, from, &all).await? {
-            from = stored.seq.saturating_add(1);
-            records.push(read(&stored)?);
-        }
+        let all = self.api.lasts(&self.stream, &format!("{}.s.*", self.subjects)).await?;
+        let mut records = all.iter().map(read).collect::<Result<Vec<Recorded>, _>>()?;
         records.sort_by(|one, two| one.record.spec.id.cmp(&two.record.spec.id));
-        // One that changed meanwhile is found at both of its places.
-        records.reverse();
-        records.dedup_by(|one, two| one.record.spec.id == two.record.spec.id);
-        records.reverse();
         Ok(records)
     }
 

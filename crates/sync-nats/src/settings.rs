@@ -1,5 +1,7 @@
 //! What all streams have in common.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value, json};
 
 use crate::connect::Nats;
@@ -25,6 +27,11 @@ pub(crate) fn base(nats: &Nats, name: &str, kind: &str, id: &str) -> Map<String,
         }),
     );
     config
+}
+
+/// As the server counts time.
+pub(crate) fn nanos(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Adds fields.

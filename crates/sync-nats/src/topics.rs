@@ -4,6 +4,8 @@
 //! a server's consumer, and a missing message is seen as a hole between two places. New messages are waited for where the
 //! server repeats what it has stored; that only says that it is worth asking.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use async_nats::Subscriber;
 use async_trait::async_trait;
 use futures_util::StreamExt as _;
@@ -15,13 +17,12 @@ use surefoot_sync_core::{
 };
 use tokio::time::{Duration, Instant};
 
-use crate::api::{Api, Headers, Publish, Published, Stored};
+use crate::api::{ASK_AT_ONCE, Api, Headers, Publish, Published, Stored};
 use crate::connect::Nats;
 use crate::declare::{self, Stream, StreamInfo};
+use crate::settings::nanos;
 use crate::{names, settings};
 
-/// So many messages are asked for at once.
-const ASK_AT_ONCE: usize = 32;
 /// How long a hint that got lost may go unnoticed.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
@@ -34,18 +35,27 @@ pub(crate) struct NatsTopic {
     subjects: String,
     /// Where the server repeats what it has stored.
     live: String,
+    /// As it was last seen: a topic that is made anew under this handle is another one, and its cursors are refused.
+    incarnation: AtomicU64,
+}
+
+pub(crate) fn subjects(nats: &Nats, settings: &TopicSettings) -> String {
+    format!("{}.topic.{}.e", nats.namespace, names::token(settings.id.as_str()))
+}
+
+fn live(nats: &Nats, settings: &TopicSettings) -> String {
+    format!("{}.live.{}", nats.namespace, names::token(settings.id.as_str()))
 }
 
 impl NatsTopic {
     pub(crate) async fn declare(nats: &Nats, settings: TopicSettings) -> Result<Self, SyncError> {
         settings.check()?;
         let stream = names::stream(&nats.namespace, "TOPIC", &settings.id);
-        let subjects = format!("{}.topic.{}.e", nats.namespace, names::token(settings.id.as_str()));
+        let subjects = subjects(nats, &settings);
         let resource = format!("topic {}", settings.id);
         let mut config = settings::base(nats, &stream, "topic", settings.id.as_str());
-        let nanos = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
         // No limit per subject and no age per message: what is missing between two places is a hole.
-        let live = format!("{}.live.{}", nats.namespace, names::token(settings.id.as_str()));
+        let live = live(nats, &settings);
         let fields = json!({
             "subjects": [format!("{subjects}.*")],
             "retention": "limits",
@@ -59,12 +69,35 @@ impl NatsTopic {
         settings::set(&mut config, fields);
         let api = nats.api.clone();
         let creation = Map::new();
-        declare::stream(&api, &Stream { resource: &resource, config, creation }).await?;
-        Ok(Self { api, settings, resource, stream, subjects, live })
+        let info = declare::stream(&api, &Stream { resource: &resource, config, creation }).await?;
+        Ok(Self::of(nats, settings, &info))
+    }
+
+    /// The topic as it is there, whatever its settings are.
+    pub(crate) async fn open(
+        nats: &Nats,
+        settings: TopicSettings,
+    ) -> Result<Option<Self>, SyncError> {
+        let stream = names::stream(&nats.namespace, "TOPIC", &settings.id);
+        let there = declare::stream_if_there(&nats.api, &stream).await?;
+        Ok(there.map(|(_, info)| Self::of(nats, settings, &info)))
+    }
+
+    fn of(nats: &Nats, settings: TopicSettings, info: &StreamInfo) -> Self {
+        Self {
+            api: nats.api.clone(),
+            resource: format!("topic {}", settings.id),
+            stream: names::stream(&nats.namespace, "TOPIC", &settings.id),
+            subjects: subjects(nats, &settings),
+            live: live(nats, &settings),
+            incarnation: AtomicU64::new(info.incarnation),
+            settings,
+        }
     }
 
     async fn extent(&self) -> Result<Extent, SyncError> {
         let info = declare::stream_info(&self.api, &self.stream).await?;
+        self.incarnation.store(info.incarnation, Ordering::Relaxed);
         Ok(extent(&info))
     }
 
@@ -168,7 +201,7 @@ impl Topic for NatsTopic {
         if bytes > limit_bytes {
             return Err(SyncError::PayloadTooLarge { bytes, limit_bytes });
         }
-        let incarnation = self.extent().await?.incarnation;
+        let incarnation = self.incarnation.load(Ordering::Relaxed);
         match self.api.publish(&publish).await? {
             Published::Stored { seq, duplicate } => {
                 Ok(EventPublished { cursor: Cursor::new(incarnation, seq), duplicate })

@@ -13,6 +13,8 @@ use crate::{Error, port, programs};
 #[derive(Debug, Clone)]
 pub struct Nats {
     program: Program,
+    /// What stands in its file of settings, besides what is said by arguments.
+    settings: String,
 }
 
 /// What a member must know of the others.
@@ -25,7 +27,7 @@ struct Member {
 impl Nats {
     /// From its program.
     pub fn new(path: PathBuf) -> Self {
-        Self { program: Program::new("NATS", path) }
+        Self { program: Program::new("NATS", path), settings: String::new() }
     }
 
     /// From the program that [`NATS_PROGRAM`] names.
@@ -40,6 +42,13 @@ impl Nats {
     #[must_use]
     pub fn tied(mut self) -> Self {
         self.program.tied = true;
+        self
+    }
+
+    /// With settings of its own, in NATS's form.
+    #[must_use]
+    pub fn settings(mut self, settings: impl Into<String>) -> Self {
+        self.settings = settings.into();
         self
     }
 
@@ -88,6 +97,11 @@ impl Nats {
         arguments.extend(["--http_port".into(), monitoring.to_string().into()]);
         arguments.extend(["--jetstream".into(), "--store_dir".into()]);
         arguments.push(folder.path().join("data").into());
+        if !self.settings.is_empty() {
+            let file = folder.path().join("settings.conf");
+            std::fs::write(&file, &self.settings).map_err(Error::io("write", &file))?;
+            arguments.extend(["--config".into(), file.into()]);
+        }
         if let Some(member) = member {
             arguments.extend(member.arguments());
         }

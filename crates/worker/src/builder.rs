@@ -12,6 +12,7 @@ use surefoot_kernel_core::{
     WakeBus, WorkflowKey,
 };
 use surefoot_language::{Access, ActionResult, Loaded, Module, RunsOn, StepCx};
+use surefoot_sync_core::ScheduleStore;
 
 use crate::Misfire;
 use crate::engine::{Engine, Settings};
@@ -90,6 +91,7 @@ pub struct WorkerBuilder<S: TxStore> {
     trace: Option<Arc<dyn Trace>>,
     catch_up: Duration,
     misfire: Misfire,
+    schedules: Option<Arc<dyn ScheduleStore>>,
 }
 
 impl<S: TxStore> WorkerBuilder<S> {
@@ -107,6 +109,7 @@ impl<S: TxStore> WorkerBuilder<S> {
             trace: None,
             catch_up: CATCH_UP,
             misfire: Misfire::default(),
+            schedules: None,
         }
     }
 
@@ -168,6 +171,14 @@ impl<S: TxStore> WorkerBuilder<S> {
         self
     }
 
+    /// Fires the schedules of workflows by a scheduler on a coordination server, where people can look at them, pause
+    /// them, ask for a run, and run what passed. While the server is away nothing fires, and what passed is caught up
+    /// with. Without it, workers fire by themselves. Workers of one app should be given the same set.
+    pub fn schedules(mut self, set: Arc<dyn ScheduleStore>) -> Self {
+        self.schedules = Some(set);
+        self
+    }
+
     /// Carries wake-ups between processes. Without one, others find work by their scan.
     pub fn wake_bus(mut self, bus: impl WakeBus + 'static) -> Self {
         self.bus = Some(Arc::new(bus));
@@ -211,6 +222,7 @@ impl<S: TxStore> WorkerBuilder<S> {
             trace: self.trace,
             catch_up: self.catch_up.into(),
             misfire: self.misfire,
+            schedules: self.schedules,
         };
         Ok(Worker::new(Engine::new(self.kernel, settings, self.modules)))
     }

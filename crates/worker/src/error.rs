@@ -1,6 +1,7 @@
 //! Errors of the handle and of workers.
 
 use surefoot_kernel_core::{EmitError, RunId, StoreError};
+use surefoot_sync_core::SyncError;
 
 /// Why a worker could not be built, or could not go on.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +31,9 @@ pub enum WorkerError {
     /// The event of a schedule's slot could not be recorded; it is tried again.
     #[error("a schedule could not fire")]
     Schedule(#[source] EmitError),
+    /// The schedules on the coordination server cannot be read or changed; it is tried again.
+    #[error("the schedules on the coordination server cannot be kept")]
+    Schedules(#[source] SyncError),
     /// One version of a module has one meaning.
     #[error("module `{id}` is loaded twice with version {version}")]
     SameModuleTwice {

@@ -5,6 +5,7 @@ mod ours;
 mod peers;
 mod report;
 mod server;
+mod sync;
 
 use std::path::PathBuf;
 
@@ -24,6 +25,8 @@ Usage: cargo xtask bench [--json] [--quick] [--rounds N] [--peers A,B] [--peers-
   --rounds N       how often each engine has its turn; 5 by default
   --peers A,B      engines of DIR to measure as well, each the name of a folder there
   --peers-dir DIR  a folder of load programs: needed for peers and for the limits, which are its `bound`
+  --sync           the coordination primitives beside the bare operations of their server, and nothing else; what
+                   follows goes to the load program (`--sync --help`)
   -h, --help       this text
 
 A rate is what stands in the journal afterwards over the time from the first event to the last known end, and the median of
@@ -45,6 +48,10 @@ struct Options {
 
 /// Measures what the arguments ask for.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
+    if arguments.iter().any(|argument| argument == "--sync") {
+        let rest: Vec<&String> = arguments.iter().filter(|it| *it != "--sync").collect();
+        return sync::run(&Workspace::load()?, &rest);
+    }
     let Some(options) = options(arguments)? else {
         println!("{HELP}");
         return Ok(());

@@ -39,7 +39,7 @@ const ROWS: &[Row] = &[
     // Its own tests turn on its feature `proptest`.
     Row { name: CORE, uses: &[], tests: &[CORE] },
     Row { name: SYNC_CORE, uses: &[CORE], tests: &[] },
-    Row { name: SYNC_NATS, uses: &[CORE, SYNC_CORE], tests: &[TESTKIT, WORKER] },
+    Row { name: SYNC_NATS, uses: &[CORE, SYNC_CORE], tests: &[TESTKIT, WORKER, LANGUAGE] },
     Row { name: RATELIMIT_VALKEY, uses: &[SYNC_CORE], tests: &[TESTKIT] },
     Row { name: LANGUAGE, uses: &[CORE, SYNC_CORE], tests: &[] },
     // A decorator of any store: its tests put it around stores, below a worker and an operator.
@@ -70,6 +70,8 @@ const ROWS: &[Row] = &[
             LANGUAGE,
             STORE_SQLITE,
             STORE_POSTGRES,
+            SYNC_CORE,
+            SYNC_NATS,
             WORKER,
             OPERATOR,
             CONSOLE,

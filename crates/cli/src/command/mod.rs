@@ -30,6 +30,7 @@ mod show;
 mod signal;
 mod signals;
 mod switch;
+mod sync;
 mod versions;
 mod watch;
 mod workflows;
@@ -125,7 +126,9 @@ pub(crate) enum Command {
     Delete(delete::DeleteArgs),
     /// Who did what, newest first.
     Audit(audit::AuditArgs),
-    /// Check the store's settings, clocks, and what workers offer.
+    /// Look after queues, dead letters and schedules on the coordination server.
+    Sync(sync::SyncArgs),
+    /// Check the store's settings, clocks, what workers offer, and how safe the coordination server keeps its work.
     Doctor(doctor::DoctorArgs),
     /// Health per application; exit code 1 when something is red.
     Health(health::HealthArgs),
@@ -225,6 +228,7 @@ pub(crate) async fn run(built_in: &BuiltIn, arguments: Arguments) -> Result<Prin
         Command::Prune(args) => prune::run(&cx, args).await,
         Command::Delete(args) => delete::run(&cx, args).await,
         Command::Audit(args) => audit::run(&cx, &args).await,
+        Command::Sync(args) => sync::run(&cx, args).await,
         Command::Doctor(args) => doctor::run(&cx, &args).await,
         Command::Health(args) => health::run(&cx, &args).await,
         Command::Serve(args) => serve::run(&cx, args).await,

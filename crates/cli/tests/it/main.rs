@@ -15,3 +15,4 @@ mod retaining;
 mod serving;
 mod running;
 mod shell;
+mod syncing;

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that fails panics")]
 
+mod processes;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 

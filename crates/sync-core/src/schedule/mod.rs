@@ -115,4 +115,6 @@ pub fn slot_key(workflow: &str, schedule: &str, slot: Timestamp) -> String {
 }
 
 #[cfg(test)]
+mod golden;
+#[cfg(test)]
 mod tests;

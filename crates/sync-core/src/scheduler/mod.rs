@@ -5,6 +5,8 @@
 //! passed while nobody was there is found in the record and not in anybody's memory.
 
 mod record;
+mod schedules;
+mod span;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -12,7 +14,9 @@ use surefoot_kernel_core::Timestamp;
 
 use crate::{BadSchedule, Key, Misfire, ResourceId, Schedule, SyncError};
 
-pub use record::{Begun, Outcome, ScheduleRecord};
+pub use record::{Begun, Outcome, Pause, ScheduleRecord};
+pub use schedules::{ScheduleCreated, Schedules};
+pub use span::Span;
 
 /// What a schedule does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +31,8 @@ pub struct ScheduleSpec {
     pub misfire: Misfire,
     /// Attempts of a run, the first included.
     pub attempts_max: u32,
+    /// Who created it, if that was no person: it is deleted by the same.
+    pub owner: Option<String>,
 }
 
 impl ScheduleSpec {
@@ -36,8 +42,8 @@ impl ScheduleSpec {
     /// [`SyncError::InvalidOption`] says what is wrong with cron or zone.
     pub fn new(id: Key, cron: &str, timezone: Option<&str>) -> Result<Self, SyncError> {
         let plan = Schedule::new(cron, timezone).map_err(refused)?.to_plan();
-        let (misfire, attempts_max) = (Misfire::default(), 5);
-        Ok(Self { id, cron: plan.cron, timezone: plan.timezone, misfire, attempts_max })
+        let (misfire, attempts_max, owner) = (Misfire::default(), 5, None);
+        Ok(Self { id, cron: plan.cron, timezone: plan.timezone, misfire, attempts_max, owner })
     }
 
     /// Runs each missed slot, or the latest only.
@@ -51,6 +57,13 @@ impl ScheduleSpec {
     #[must_use]
     pub fn attempts(mut self, most: u32) -> Self {
         self.attempts_max = most.max(1);
+        self
+    }
+
+    /// Created, and deleted, by something that keeps many.
+    #[must_use]
+    pub fn owner(mut self, owner: impl Into<String>) -> Self {
+        self.owner = Some(owner.into());
         self
     }
 
@@ -79,6 +92,8 @@ pub enum Occasion {
     Slot(Timestamp),
     /// Somebody asked, with an id of the request.
     Asked(Key),
+    /// A slot that was over, and somebody asked for it.
+    Backfill(Timestamp),
 }
 
 /// A record, and what the adapter knows its state by.

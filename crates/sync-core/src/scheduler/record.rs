@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use surefoot_kernel_core::Timestamp;
 
-use super::{Occasion, ScheduleSpec};
+use super::{Occasion, ScheduleSpec, Span};
 use crate::{Backoff, Key, Misfire, Schedule, SyncError};
 
 /// Ended runs that are remembered; a request that is older may run again.
@@ -13,6 +13,10 @@ const ENDED_MAX: usize = 50;
 /// Requests that wait.
 const ASKED_MAX: usize = 100;
 const REASON_MAX_CHARS: usize = 1_000;
+/// What it did before; what is older was due as the oldest says.
+const PAST_MAX: usize = 20;
+/// Stretches that somebody asked for, apart from each other.
+const BACKFILLED_MAX: usize = 100;
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +52,25 @@ struct Ended {
     outcome: Outcome,
 }
 
+/// What a schedule did up to an instant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Past {
+    until: Timestamp,
+    cron: String,
+    timezone: Option<String>,
+}
+
+/// Why no slot of a schedule is run for now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pause {
+    /// Since when, by the server's clock.
+    pub since: Timestamp,
+    /// Who paused it.
+    pub by: String,
+    /// Why.
+    pub reason: String,
+}
+
 /// Everything that is known of a schedule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScheduleRecord {
@@ -61,16 +84,33 @@ pub struct ScheduleRecord {
     pub runs: u64,
     /// The run that is under way.
     pub current: Option<Begun>,
+    /// While this is set, slots are not run; requests and backfills are.
+    pub paused: Option<Pause>,
     asked: Vec<Key>,
     ended: Vec<Ended>,
+    past: Vec<Past>,
+    /// What is still to be run of what was asked for, and all that ever was.
+    to_backfill: Vec<Span>,
+    backfilled: Vec<Span>,
 }
 
 impl ScheduleRecord {
     /// A new schedule: its first slot is the first after now.
     #[must_use]
     pub fn new(spec: ScheduleSpec, now: Timestamp) -> Self {
-        let (asked, ended) = (Vec::new(), Vec::new());
-        Self { spec, created: now, dealt_until: now, runs: 0, current: None, asked, ended }
+        Self {
+            spec,
+            created: now,
+            dealt_until: now,
+            runs: 0,
+            current: None,
+            paused: None,
+            asked: Vec::new(),
+            ended: Vec::new(),
+            past: Vec::new(),
+            to_backfill: Vec::new(),
+            backfilled: Vec::new(),
+        }
     }
 
     /// The same schedule with another spec. With another time to be due it begins anew from now; its counters and the
@@ -81,10 +121,66 @@ impl ScheduleRecord {
             return None;
         }
         if (&self.spec.cron, &self.spec.timezone) != (&spec.cron, &spec.timezone) {
+            let (cron, timezone) = (self.spec.cron, self.spec.timezone);
+            self.past.push(Past { until: now, cron, timezone });
+            let spare = self.past.len().saturating_sub(PAST_MAX);
+            self.past.drain(..spare);
             self.dealt_until = self.dealt_until.max(now);
         }
         self.spec = spec;
         Some(self)
+    }
+
+    /// The same schedule, of which nothing is due up to an instant. `None` if nothing was.
+    #[must_use]
+    pub fn dealt_up_to(mut self, at: Timestamp) -> Option<Self> {
+        if self.dealt_until >= at {
+            return None;
+        }
+        self.dealt_until = at;
+        Some(self)
+    }
+
+    /// Runs no slots from now on; what is under way ends. `None` if it is paused already.
+    #[must_use]
+    pub fn pause(&self, pause: Pause) -> Option<Self> {
+        self.paused.is_none().then(|| Self { paused: Some(pause), ..self.clone() })
+    }
+
+    /// Runs the slots that come from now on; those that passed meanwhile are not run, unless by a backfill. `None` if
+    /// it is not paused.
+    #[must_use]
+    pub fn resume(&self, now: Timestamp) -> Option<Self> {
+        self.paused.as_ref()?;
+        let dealt_until = self.dealt_until.max(now);
+        Some(Self { paused: None, dealt_until, ..self.clone() })
+    }
+
+    /// Asks for the slots of a stretch of time that is over, one run each, as the schedule was then; where it was not
+    /// there yet, as it was first. A slot that was asked for before is not run again. `None` if all were.
+    ///
+    /// # Errors
+    /// [`SyncError::InvalidOption`] for a time to come; [`SyncError::StoreFull`] if there are too many stretches.
+    pub fn backfill(&self, span: Span, now: Timestamp) -> Result<Option<Self>, SyncError> {
+        if span.until > now {
+            let why = format!("{} is still to come: slots run by themselves then", span.until);
+            return Err(SyncError::InvalidOption { option: "until", why });
+        }
+        // What is due now is not over: it is run as a slot.
+        let over = if self.paused.is_some() { now } else { self.dealt_until };
+        let span = Span { until: span.until.min(over), ..span };
+        let new = span.without(&self.backfilled);
+        if new.is_empty() {
+            return Ok(None);
+        }
+        let mut next = self.clone();
+        next.backfilled = span.joined_with(&self.backfilled);
+        next.to_backfill.extend(new);
+        if next.backfilled.len().max(next.to_backfill.len()) > BACKFILLED_MAX {
+            let resource = format!("the list of backfills of schedule {}", self.spec.id);
+            return Err(SyncError::StoreFull { resource });
+        }
+        Ok(Some(next))
     }
 
     /// Begins what is due, or takes over what nobody holds any more; `None` if there is nothing to do now. The run is in
@@ -119,15 +215,65 @@ impl ScheduleRecord {
         if !self.asked.is_empty() {
             return Ok(Some(Occasion::Asked(self.asked.remove(0))));
         }
+        if let Some(slot) = self.due(now)? {
+            self.dealt_until = slot;
+            return Ok(Some(Occasion::Slot(slot)));
+        }
+        Ok(self.take_backfill()?.map(Occasion::Backfill))
+    }
+
+    fn due(&self, now: Timestamp) -> Result<Option<Timestamp>, SyncError> {
+        if self.paused.is_some() {
+            return Ok(None);
+        }
         let schedule = self.spec.schedule()?;
-        let slot = match self.spec.misfire {
+        Ok(match self.spec.misfire {
             Misfire::Latest => latest(&schedule, self.dealt_until, now),
             Misfire::All => schedule.next_after(self.dealt_until).filter(|slot| *slot <= now),
-        };
-        if let Some(slot) = slot {
-            self.dealt_until = slot;
+        })
+    }
+
+    fn take_backfill(&mut self) -> Result<Option<Timestamp>, SyncError> {
+        while let Some(span) = self.to_backfill.first().copied() {
+            match self.first_slot_in(span)? {
+                Some(slot) => {
+                    if let Some(span) = self.to_backfill.first_mut() {
+                        span.after = slot;
+                    }
+                    return Ok(Some(slot));
+                }
+                None => {
+                    self.to_backfill.remove(0);
+                }
+            }
         }
-        Ok(slot.map(Occasion::Slot))
+        Ok(None)
+    }
+
+    /// By what the schedule did then.
+    fn first_slot_in(&self, span: Span) -> Result<Option<Timestamp>, SyncError> {
+        let mut after = span.after;
+        for past in &self.past {
+            let until = past.until.min(span.until);
+            if after < until {
+                let zone = past.timezone.as_deref();
+                let schedule = Schedule::new(&past.cron, zone).map_err(super::refused)?;
+                let slot = schedule.next_after(after).filter(|slot| *slot <= until);
+                if slot.is_some() {
+                    return Ok(slot);
+                }
+                after = until;
+            }
+        }
+        Ok(self.spec.schedule()?.next_after(after).filter(|slot| *slot <= span.until))
+    }
+
+    /// The next slots behind an instant, at most so many, whether it is paused or not.
+    ///
+    /// # Errors
+    /// Those of [`ScheduleSpec::schedule`].
+    pub fn next_slots(&self, after: Timestamp, limit: usize) -> Result<Vec<Timestamp>, SyncError> {
+        Ok(self.spec.schedule()?.slots(after, Timestamp::MAX, limit))
     }
 
     /// Holds a run for a time again; `None` if it is not this worker's any more.
@@ -216,8 +362,11 @@ impl ScheduleRecord {
         if let Some(current) = &self.current {
             return Ok(Some(current.until));
         }
-        if !self.asked.is_empty() {
+        if !self.asked.is_empty() || !self.to_backfill.is_empty() {
             return Ok(Some(self.dealt_until));
+        }
+        if self.paused.is_some() {
+            return Ok(None);
         }
         Ok(self.spec.schedule()?.next_after(self.dealt_until))
     }
@@ -227,7 +376,7 @@ impl Occasion {
     fn is_request(&self, request: &Key) -> bool {
         match self {
             Self::Asked(asked) => asked == request,
-            Self::Slot(_) => false,
+            Self::Slot(_) | Self::Backfill(_) => false,
         }
     }
 }

@@ -15,6 +15,7 @@ use async_trait::async_trait;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use surefoot_kernel_core::Timestamp;
 
 use crate::{Key, SyncError};
 
@@ -151,6 +152,12 @@ pub struct Depth {
     pub dead: u64,
     /// What all takes up, in bytes.
     pub bytes: u64,
+    /// Since when the oldest is there.
+    pub oldest: Option<Timestamp>,
+    /// The present, by the same clock.
+    pub now: Timestamp,
+    /// Whether nothing is handed out.
+    pub paused: bool,
 }
 
 /// How much to receive.
@@ -195,6 +202,18 @@ pub trait Work: Send + Sync {
     /// [`SyncError::Unavailable`].
     async fn depth(&self) -> Result<Depth, SyncError>;
 
+    /// Hands out nothing more, to no worker of any process; what is held is finished and settled. Repeatable.
+    ///
+    /// # Errors
+    /// [`SyncError::Unavailable`].
+    async fn pause(&self) -> Result<(), SyncError>;
+
+    /// Hands out work again. Repeatable.
+    ///
+    /// # Errors
+    /// [`SyncError::Unavailable`].
+    async fn resume(&self) -> Result<(), SyncError>;
+
     /// Repairs what the server lost sight of, and tells how many pieces of work that were. Workers call it when they
     /// start, and every minute.
     ///
@@ -207,6 +226,12 @@ pub trait Work: Send + Sync {
     /// # Errors
     /// [`SyncError::Unavailable`].
     async fn dead_list(&self, page: DeadPage) -> Result<Vec<DeadLetter>, SyncError>;
+
+    /// One dead letter.
+    ///
+    /// # Errors
+    /// [`SyncError::Unavailable`].
+    async fn dead_load(&self, id: &WorkId) -> Result<Option<DeadLetter>, SyncError>;
 
     /// Sends a dead letter's data once more under a new key, with all its attempts, and removes the letter. Where a
     /// call was cut off, calling it again with the same key sends nothing twice. A queue keeps the ordering key.

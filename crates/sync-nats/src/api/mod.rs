@@ -3,6 +3,7 @@
 //! It is spoken directly rather than through the client library's objects, because the adapter has to know every
 //! code the server answers with, and compares a resource with what it declared field by field.
 
+mod list;
 mod message;
 mod publish;
 mod pull;
@@ -18,6 +19,7 @@ use serde_json::json;
 use surefoot_sync_core::SyncError;
 use tokio::time::Instant;
 
+pub(crate) use list::ASK_AT_ONCE;
 pub(crate) use message::{Headers, Stored};
 pub(crate) use publish::{Expect, Publish, Published};
 pub(crate) use pull::{Pull, Pulled, Reply, pull};
@@ -38,6 +40,7 @@ pub(crate) mod code {
     pub(crate) const STORAGE_EXCEEDED: u64 = 10047;
     pub(crate) const DELETE_FAILED: u64 = 10057;
     pub(crate) const STREAM_EXISTS: u64 = 10058;
+    pub(crate) const NO_STREAM: u64 = 10059;
     pub(crate) const WRONG_LAST_SEQUENCE: u64 = 10071;
     pub(crate) const STORE_FAILED: u64 = 10077;
     pub(crate) const CONSUMER_EXISTS: u64 = 10148;

@@ -77,6 +77,11 @@ impl NatsWork {
         Ok(letters)
     }
 
+    pub(super) async fn load_dead(&self, id: &WorkId) -> Result<Option<DeadLetter>, SyncError> {
+        let stored = self.api.last(&self.dead_stream, &self.subjects.dead(id)).await?;
+        stored.as_ref().map(letter).transpose()
+    }
+
     pub(super) async fn requeue_dead(&self, id: &WorkId, key: &Key) -> Result<WorkId, SyncError> {
         let stored = self.api.last(&self.dead_stream, &self.subjects.dead(id)).await?;
         let what = || format!("dead letter {id} of {}", self.resource);

@@ -92,9 +92,10 @@ impl NatsWork {
         match (self.kind, key, self.settings.partitions) {
             (Kind::Jobs, Some(key), _) => names::token(key.as_str()),
             (Kind::Queue, Some(key), Some(partitions)) => partitions.of(key).to_string(),
-            (Kind::Jobs, None, _) | (Kind::Queue, None, _) | (Kind::Queue, Some(_), None) => {
-                "0".to_owned()
-            }
+            (Kind::Group, _, _)
+            | (Kind::Jobs, None, _)
+            | (Kind::Queue, None, _)
+            | (Kind::Queue, Some(_), None) => "0".to_owned(),
         }
     }
 

@@ -10,6 +10,7 @@ mod dead;
 mod declare;
 mod envelope;
 mod fill;
+mod group;
 mod repair;
 mod send;
 mod settle;
@@ -27,13 +28,16 @@ use surefoot_sync_core::{
 use crate::api::Api;
 use crate::clock::ServerClock;
 use fill::Fill;
+pub(crate) use group::NatsGroup;
 use subjects::Subjects;
 
 /// Whether work is named by its sender, or ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     Jobs,
     Queue,
+    /// What is sent again to one group of a topic.
+    Group,
 }
 
 #[derive(Debug)]
@@ -78,12 +82,24 @@ impl Work for NatsWork {
         self.count().await
     }
 
+    async fn pause(&self) -> Result<(), SyncError> {
+        self.set_paused(true).await
+    }
+
+    async fn resume(&self) -> Result<(), SyncError> {
+        self.set_paused(false).await
+    }
+
     async fn repair(&self) -> Result<usize, SyncError> {
         self.sweep().await
     }
 
     async fn dead_list(&self, page: DeadPage) -> Result<Vec<DeadLetter>, SyncError> {
         self.list_dead(page).await
+    }
+
+    async fn dead_load(&self, id: &WorkId) -> Result<Option<DeadLetter>, SyncError> {
+        self.load_dead(id).await
     }
 
     async fn dead_requeue(&self, id: &WorkId, key: &Key) -> Result<WorkId, SyncError> {

@@ -7,7 +7,7 @@ use surefoot_sync_core::{Depth, SyncError};
 use super::NatsWork;
 use super::envelope::{COPIED, REPAIRED};
 use crate::api::{Expect, Publish, Published, Stored};
-use crate::declare;
+use crate::declare::{self, StreamInfo};
 
 /// Longer than a cluster takes to remove what was acknowledged.
 const SECOND_LOOK_AFTER: Duration = Duration::from_secs(1);
@@ -16,13 +16,22 @@ impl NatsWork {
     pub(super) async fn count(&self) -> Result<Depth, SyncError> {
         let info = declare::stream_info(&self.api, &self.stream).await?;
         let dead = declare::stream_info(&self.api, &self.dead_stream).await?;
-        let mut held = 0;
+        let (mut held, mut paused) = (0, true);
         for consumer in &self.consumers {
             let consumer = declare::consumer_info(&self.api, &self.stream, consumer).await?;
             held += consumer.num_ack_pending;
+            paused &= consumer.paused;
         }
         let waiting = info.messages.saturating_sub(held);
-        Ok(Depth { waiting, held, dead: dead.messages, bytes: info.bytes })
+        let StreamInfo { bytes, oldest, now, .. } = info;
+        Ok(Depth { waiting, held, dead: dead.messages, bytes, oldest, now, paused })
+    }
+
+    pub(super) async fn set_paused(&self, paused: bool) -> Result<(), SyncError> {
+        for consumer in &self.consumers {
+            declare::pause(&self.api, &self.stream, consumer, paused).await?;
+        }
+        Ok(())
     }
 
     /// Work that lies behind what its consumer has done with, and is still there, is never handed out: it is stored

@@ -79,7 +79,7 @@ impl NatsWork {
     ) -> Result<WorkId, SyncError> {
         let named = match self.kind {
             Kind::Jobs => Some(key.clone()),
-            Kind::Queue => ordering_key,
+            Kind::Queue | Kind::Group => ordering_key,
         };
         let id = WorkId::new(names::hashed(&["requeue", from.as_str(), key.as_str()]));
         let envelope = Envelope { id: id.clone(), ..self.new_work(named, data) };

@@ -7,7 +7,7 @@ use surefoot_sync_core::{Again, Delivery, Move, Settled, SyncError, Verdict, Wor
 
 use super::envelope::{Envelope, PREVIOUS, SUPERSEDES};
 use super::{AT_ONCE, NatsWork, Subjects};
-use crate::api::{Expect, Published, Reply};
+use crate::api::{Api, Expect, Published, Reply};
 use crate::names;
 
 /// Subject and reply of a delivery.
@@ -37,6 +37,21 @@ impl<'a> Mine<'a> {
             return Err(SyncError::Corrupt { what, why: format!("`{reply}` names no message") });
         };
         Ok(Self { subject, reply, lane, seq })
+    }
+
+    pub(super) fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    pub(super) fn reply(&self) -> &'a str {
+        self.reply
+    }
+
+    /// Unconfirmed it comes again all the same, when the time that it is held is over.
+    pub(super) async fn hand_back(&self, api: &Api, wait: Duration) {
+        let delay = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
+        let body = format!("-NAK {}", json!({ "delay": delay }));
+        api.acknowledge_with(self.reply, body.into()).await;
     }
 }
 
@@ -103,10 +118,7 @@ impl NatsWork {
         if !self.is_there(mine).await? {
             return Err(SyncError::StaleDelivery);
         }
-        let delay = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
-        let body = format!("-NAK {}", json!({ "delay": delay }));
-        // Unconfirmed it comes again all the same, when the time that it is held is over.
-        self.api.acknowledge_with(mine.reply, body.into()).await;
+        mine.hand_back(&self.api, wait).await;
         Ok(())
     }
 

@@ -17,6 +17,7 @@ impl Subjects {
         let kind = match kind {
             Kind::Jobs => "job",
             Kind::Queue => "queue",
+            Kind::Group => "group",
         };
         Self {
             work: format!("{namespace}.{kind}.{id}"),

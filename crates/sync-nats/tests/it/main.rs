@@ -4,9 +4,13 @@
 
 mod fake;
 mod gate;
+mod idle;
 mod kills;
+mod latency;
 mod locks;
+mod stranded;
 mod successors;
+mod triggers;
 mod wake;
 
 use surefoot_sync_core::Namespace;

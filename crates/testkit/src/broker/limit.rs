@@ -1,6 +1,6 @@
 //! A rate limit in memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 
 use async_trait::async_trait;
@@ -12,8 +12,8 @@ use tokio::time::Instant;
 pub struct MemoryRateLimit {
     rate: Rate,
     start: Instant,
-    /// When all is free again, by key; what is free already is forgotten.
-    full_at_us: Arc<StdMutex<BTreeMap<Key, u64>>>,
+    /// When requests of the last period went on, by key.
+    passed: Arc<StdMutex<BTreeMap<Key, VecDeque<u64>>>>,
 }
 
 impl MemoryRateLimit {
@@ -22,7 +22,7 @@ impl MemoryRateLimit {
     /// Must be called in a tokio runtime with time.
     #[must_use]
     pub fn new(rate: Rate) -> Self {
-        Self { rate, start: Instant::now(), full_at_us: Arc::default() }
+        Self { rate, start: Instant::now(), passed: Arc::default() }
     }
 }
 
@@ -30,11 +30,9 @@ impl MemoryRateLimit {
 impl RateLimit for MemoryRateLimit {
     async fn check(&self, key: &Key) -> Result<RateCheck, SyncError> {
         let now_us = u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX);
-        let mut full_at_us = self.full_at_us.lock().unwrap_or_else(PoisonError::into_inner);
-        full_at_us.retain(|_, full_at| *full_at > now_us);
-        let before = full_at_us.get(key).copied().unwrap_or(0);
-        let decision = self.rate.decide(before, now_us);
-        full_at_us.insert(key.clone(), decision.full_at_us);
-        Ok(decision.check)
+        let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
+        let period = self.rate.period_us();
+        passed.retain(|_, all| all.back().is_some_and(|at| at.saturating_add(period) > now_us));
+        Ok(self.rate.decide(passed.entry(key.clone()).or_default(), now_us))
     }
 }

@@ -1,6 +1,7 @@
 //! The coordination primitives in memory: real ones, on tokio's clock, so that paused time passes at once.
 
 mod ephemeral;
+mod inventory;
 mod limit;
 mod mutex;
 mod schedules;
@@ -13,8 +14,9 @@ use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use surefoot_kernel_core::{Micros, Timestamp};
 use surefoot_sync_core::{
-    Coordinator, Ephemeral, EphemeralSettings, Jobs, Mutex, MutexSettings, Queue, QueueSettings,
-    ResourceId, ScheduleStore, SyncError, Topic, TopicSettings, WorkSettings,
+    Coordinator, Ephemeral, EphemeralSettings, GroupSettings, GroupStart, Jobs, Mutex,
+    MutexSettings, Queue, QueueSettings, ResourceId, ScheduleStore, SyncError, Topic,
+    TopicSettings, Work, WorkSettings,
 };
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -60,6 +62,7 @@ enum Declared {
     Mutex(MutexSettings),
     Topic(TopicSettings),
     Ephemeral(EphemeralSettings),
+    Group(TopicSettings, GroupSettings),
 }
 
 impl Shared {
@@ -68,8 +71,12 @@ impl Shared {
     }
 
     fn timestamp(&self) -> Timestamp {
+        self.at(Instant::now())
+    }
+
+    fn at(&self, at: Instant) -> Timestamp {
         let (start, since) = self.start;
-        start.plus(Micros::from(since.elapsed()))
+        start.plus(Micros::from(at.saturating_duration_since(since)))
     }
 }
 
@@ -142,6 +149,7 @@ impl Coordinator for MemoryBroker {
     }
 
     async fn schedules(&self, id: ResourceId) -> Result<Arc<dyn ScheduleStore>, SyncError> {
+        self.shared.data().schedules.sets.insert(id.clone());
         Ok(Arc::new(MemorySchedules::new(self.shared.clone(), id)))
     }
 
@@ -149,6 +157,27 @@ impl Coordinator for MemoryBroker {
         settings.check()?;
         self.declare(&format!("topic {}", settings.id), Declared::Topic(settings.clone()))?;
         Ok(Arc::new(MemoryTopic::new(self.shared.clone(), settings)))
+    }
+
+    async fn group(
+        &self,
+        topic: TopicSettings,
+        group: GroupSettings,
+    ) -> Result<Arc<dyn Work>, SyncError> {
+        let work = group.work(&topic)?;
+        let messages = self.topic(topic.clone()).await?;
+        let begin = match group.start {
+            GroupStart::All => messages.tail().await?,
+            GroupStart::New => messages.head().await?,
+        };
+        let resource = format!("group {}", work.id);
+        let is_new = !self.shared.data().declared.contains_key(&resource);
+        self.declare(&resource, Declared::Group(topic.clone(), group))?;
+        let group = MemoryWork::group(self.shared.clone(), resource, work, topic.id);
+        if is_new {
+            group.begin_behind(begin.seq());
+        }
+        Ok(Arc::new(group))
     }
 
     async fn ephemeral(

@@ -1,6 +1,6 @@
 //! Records of schedules in memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -13,6 +13,7 @@ use super::Shared;
 pub(super) struct Schedules {
     last: u64,
     records: BTreeMap<(ResourceId, Key), Recorded>,
+    pub(super) sets: BTreeSet<ResourceId>,
 }
 
 #[derive(Debug)]

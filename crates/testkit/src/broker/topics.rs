@@ -50,6 +50,11 @@ struct Kept {
 }
 
 impl Messages {
+    pub(super) fn behind(&self, seq: u64) -> impl Iterator<Item = &TopicMessage> {
+        let messages = self.kept.iter().map(|kept| &kept.message);
+        messages.filter(move |message| message.cursor.seq() > seq)
+    }
+
     fn extent(&self, incarnation: u64) -> Extent {
         let kept = u64::try_from(self.kept.len()).unwrap_or(u64::MAX);
         Extent { incarnation, first_seq: self.last_seq + 1 - kept, last_seq: self.last_seq }

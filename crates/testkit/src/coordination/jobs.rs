@@ -352,6 +352,26 @@ pub async fn no_more_are_held_than_may_be<F: CoordinationFactory>(place: &F) {
     assert!(held.iter().all(|one| one.id != next.id));
 }
 
+/// Covers field fault 84.
+pub async fn a_place_that_becomes_free_is_used_at_once<F: CoordinationFactory>(place: &F) {
+    let settings = || WorkSettings { held_max: 2, ..quick("two") };
+    let jobs = place.handle().await.jobs(settings()).await.unwrap();
+    for name in ["a", "b", "c"] {
+        submit(&jobs, name).await;
+    }
+    let held = [one(&*jobs).await, one(&*jobs).await];
+    let waiting = place.handle().await.jobs(settings()).await.unwrap();
+    // Shorter than a delivery is held, longer than any machine is busy.
+    let request = Receive { max: 1, wait: Duration::from_secs(20) };
+    let receiving = tokio::spawn(async move { waiting.receive(request).await.unwrap() });
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert!(!receiving.is_finished(), "there is no place");
+    done(&jobs, &held[1]).await;
+    let received = receiving.await.unwrap();
+    assert_eq!(received.len(), 1, "nobody looked until the wait was over");
+    assert!(held.iter().all(|one| one.id != received[0].id));
+}
+
 /// Covers field fault 145.
 pub async fn depth_counts_what_waits_is_held_and_is_dead<F: CoordinationFactory>(place: &F) {
     let jobs = jobs(place).await;

@@ -31,7 +31,7 @@ pub async fn the_request_that_is_asked_about_is_counted<F: RateLimitFactory>() {
         assert!(check.reset_in >= check.retry_in);
         waits.push(check.retry_in);
     }
-    let first = Duration::from_secs(1_200);
+    let first = Duration::from_secs(3_600);
     assert!(waits.iter().all(|wait| *wait <= first && !wait.is_zero()), "{waits:?}");
     assert!(waits.is_sorted_by(|one, two| one >= two), "a refused request counted: {waits:?}");
 }
@@ -45,7 +45,7 @@ pub async fn a_limited_request_says_when_to_come_again_and_may_then<F: RateLimit
         check.limited.then_some(check)
     });
     let refused = refused.await;
-    assert!(refused.retry_in <= Duration::from_millis(500));
+    assert!(refused.retry_in <= Duration::from_secs(1));
     tokio::time::sleep(refused.retry_in + Duration::from_millis(5)).await;
     assert!(!limit.check(&key("ada")).await.unwrap().limited);
 }

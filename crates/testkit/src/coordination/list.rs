@@ -42,6 +42,7 @@ macro_rules! coordination_suite {
                     a_late_retry_is_stale
                     a_resubmit_keeps_the_job_and_starts_its_attempts_anew
                     no_more_are_held_than_may_be
+                    a_place_that_becomes_free_is_used_at_once
                     depth_counts_what_waits_is_held_and_is_dead
                     keys_with_odd_characters_are_different_jobs
                     a_full_store_says_so_and_still_knows_what_it_has
@@ -57,11 +58,14 @@ macro_rules! coordination_suite {
                     a_message_without_ordering_key_is_refused_where_one_is_needed
                     one_message_that_is_too_large_stops_all
                     a_delayed_message_takes_its_place_later
+                    a_crowded_lane_hides_no_other
                 }
                 schedules {
                     a_record_is_written_only_over_the_state_that_was_read
                     all_schedules_are_listed_in_order
+                    hundreds_of_schedules_are_listed_as_they_are
                     a_slot_that_nobody_saw_is_run_once_by_one_of_many
+                    a_schedule_that_is_always_due_keeps_no_other_waiting
                     a_request_is_one_run_and_its_end_is_told
                     a_run_that_fails_is_tried_again_and_then_has_failed
                     a_schedule_that_is_created_again_has_no_past
@@ -74,9 +78,26 @@ macro_rules! coordination_suite {
                     a_reader_that_is_too_slow_is_told_of_the_gap
                     an_event_that_is_too_large_is_refused
                     a_follower_waits_for_what_comes_and_can_be_dropped
+                    many_listen_by_one_reader_and_a_slow_one_is_told
+                }
+                groups {
+                    each_message_is_handled_by_one_of_a_group_and_every_group_has_all
+                    a_group_begins_where_it_says_and_goes_on_where_it_was
+                    a_message_that_is_given_up_is_a_dead_letter_of_its_group_alone
+                    a_reader_that_dies_costs_an_attempt
+                    a_retry_holds_up_no_other_message
+                    a_group_is_declared_once
+                }
+                care {
+                    what_is_there_is_listed_with_how_much_there_is
+                    a_paused_resource_hands_out_nothing_and_then_goes_on
+                    a_dead_letter_is_shown_sent_again_and_removed
+                    a_schedule_is_paused_run_and_backfilled
+                    what_is_not_there_is_refused_and_nothing_is_written_down
                 }
                 presence {
                     a_snapshot_has_what_is_there
+                    a_snapshot_and_a_watch_of_hundreds_miss_nothing
                     an_entry_stays_as_long_as_it_is_kept_up
                     a_touch_beside_an_upsert_keeps_the_new_value
                     a_watcher_sees_what_changes_behind_its_snapshot

@@ -4,7 +4,9 @@
 //! [`rate_limit_suite!`](crate::rate_limit_suite) for a [`RateLimit`]. Time is tokio's: paused for what is in memory,
 //! real for a server. A rule waits for conditions, never for a machine to be fast.
 
+pub mod care;
 pub mod declarations;
+pub mod groups;
 pub mod jobs;
 pub mod limits;
 mod list;
@@ -19,15 +21,15 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use surefoot_sync_core::{
-    Backoff, Coordinator, Delivery, Jobs, Key, Rate, RateLimit, Receive, ResourceId, Submitted,
-    Work, WorkId, WorkSettings,
+    Backoff, Coordinator, Delivery, Inventory, Jobs, Key, Rate, RateLimit, Receive, ResourceId,
+    Submitted, Work, WorkId, WorkSettings,
 };
 use tokio::time::Instant;
 
 /// Makes coordinators of one kind, one empty place per value.
 pub trait CoordinationFactory: Sized + Send + Sync + 'static {
     /// What is tested.
-    type Coordinator: Coordinator + 'static;
+    type Coordinator: Coordinator + Inventory + 'static;
 
     /// Runs a rule on a runtime whose time suits the adapter.
     fn run(rule: impl Future<Output = ()>);

@@ -44,6 +44,35 @@ async fn changes(
     (changes, cursor)
 }
 
+/// However they changed.
+pub async fn a_snapshot_and_a_watch_of_hundreds_miss_nothing<F: CoordinationFactory>(place: &F) {
+    let state = presence(place).await;
+    let name = |number: usize| format!("entry {number:03}");
+    for number in 0..300 {
+        for tenant in ["shop", "bank"] {
+            state.upsert(&of(tenant, &name(number)), json!(number)).await.unwrap();
+        }
+    }
+    let snapshot = state.snapshot(&key("shop"), "").await.unwrap();
+    let expected: Vec<_> = (0..300).map(|number| (key(&name(number)), json!(number))).collect();
+    assert_eq!(snapshot.entries, expected);
+    for number in 0..300 {
+        match number % 3 {
+            0 => state.upsert(&of("shop", &name(number)), json!("new")).await.unwrap(),
+            1 => assert!(state.delete(&of("shop", &name(number))).await.unwrap()),
+            _ => state.upsert(&of("bank", &name(number)), json!("new")).await.unwrap(),
+        }
+    }
+    let request = ReadTopic { max: 1_000, wait: Duration::ZERO };
+    let watched = state.watch(&key("shop"), &snapshot.cursor, request).await.unwrap();
+    let Watched::Changes(changes, _) = watched else { unreachable!() };
+    let expected = (0..300).filter(|number| number % 3 < 2).map(|number| match number % 3 {
+        0 => Change::Upserted(key(&name(number)), json!("new")),
+        _ => Change::Gone(key(&name(number))),
+    });
+    assert_eq!(changes, expected.collect::<Vec<_>>());
+}
+
 /// Of one tenant, by the beginning of the key.
 pub async fn a_snapshot_has_what_is_there<F: CoordinationFactory>(place: &F) {
     let (one, two) = (presence(place).await, presence(place).await);

@@ -140,3 +140,24 @@ pub async fn a_delayed_message_takes_its_place_later<F: CoordinationFactory>(pla
     }
     assert_eq!(seen, [2, 1]);
 }
+
+/// Covers field fault 83.
+pub async fn a_crowded_lane_hides_no_other<F: CoordinationFactory>(place: &F) {
+    let settings = QueueSettings::ordered(quick("letters"), Partitions::new(4).unwrap());
+    let queue = place.handle().await.queue(settings).await.unwrap();
+    let lane = |name: &str| Partitions::new(4).unwrap().of(&key(name));
+    let others = ["bob", "carl", "dora", "eve", "fay"];
+    let other = others.into_iter().find(|name| lane(name) != lane("ada")).unwrap();
+    queue.send_all((1..=200).map(for_ada).collect()).await.unwrap();
+    // Its head is held, and all of it stands before the other one.
+    let head = one(&*queue).await;
+    queue.send(message(7).ordering_key(key(other))).await.unwrap();
+    let next = one(&*queue).await;
+    assert_eq!(next.key, Some(key(other)));
+    // While its head waits for another attempt it is no different.
+    let later = Verdict::Retry { delay: Some(Duration::from_secs(60)), reason: "busy".to_owned() };
+    queue.settle(&head, later).await.unwrap();
+    queue.settle(&next, Verdict::Done).await.unwrap();
+    queue.send(message(8).ordering_key(key(other))).await.unwrap();
+    assert_eq!(one(&*queue).await.data, json!(8));
+}

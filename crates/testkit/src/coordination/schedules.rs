@@ -7,12 +7,10 @@ use std::time::Duration;
 
 use surefoot_kernel_core::{Micros, Timestamp};
 use surefoot_sync_core::{
-    Backoff, Coordinator as _, Key, Misfire, Occasion, Outcome, Recorded, ScheduleRecord,
-    ScheduleSpec, ScheduleStore,
+    Backoff, Coordinator as _, Key, Misfire, Occasion, Outcome, Recorded, ScheduleCreated,
+    ScheduleRecord, ScheduleSpec, ScheduleStore,
 };
-use surefoot_worker::coordinate::{
-    ProcessOptions, ScheduleCreated, ScheduleCx, Scheduler, WorkStop,
-};
+use surefoot_worker::coordinate::{ProcessOptions, ScheduleCx, Scheduler, WorkStop};
 
 use super::{CoordinationFactory, eventually, id, key};
 
@@ -89,6 +87,24 @@ pub async fn all_schedules_are_listed_in_order<F: CoordinationFactory>(place: &F
     assert_eq!(scheduler.list().await.unwrap(), []);
 }
 
+/// Each as it was written last.
+pub async fn hundreds_of_schedules_are_listed_as_they_are<F: CoordinationFactory>(place: &F) {
+    let store = store(place).await;
+    let mut revisions = Vec::new();
+    for number in 0..300 {
+        let record = ScheduleRecord::new(spec(&format!("s{number:03}")), store.now());
+        revisions.push(store.schedule_save(&record, 0).await.unwrap().unwrap());
+    }
+    for number in (0..300).step_by(7) {
+        let record =
+            store.schedule_load(&key(&format!("s{number:03}"))).await.unwrap().unwrap().record;
+        let saved = store.schedule_save(&record, revisions[number]).await.unwrap();
+        revisions[number] = saved.unwrap();
+    }
+    let listed = store.schedule_list().await.unwrap();
+    assert_eq!(listed.iter().map(|it| it.revision).collect::<Vec<_>>(), revisions);
+}
+
 /// Covers behaviour 193.
 /// Covers field faults 59, 60.
 pub async fn a_slot_that_nobody_saw_is_run_once_by_one_of_many<F: CoordinationFactory>(place: &F) {
@@ -116,6 +132,27 @@ pub async fn a_slot_that_nobody_saw_is_run_once_by_one_of_many<F: CoordinationFa
     assert_eq!((seen[0].run, seen[0].attempt), (1, 1));
     let Occasion::Slot(slot) = &seen[0].occasion else { unreachable!() };
     assert_eq!(slot.micros() % 600_000_000, 0);
+}
+
+/// What is due longest comes first.
+pub async fn a_schedule_that_is_always_due_keeps_no_other_waiting<F: CoordinationFactory>(
+    place: &F,
+) {
+    let (store, scheduler) = (store(place).await, scheduler(place).await);
+    // The first by name has much to do, and the other one waits for longer.
+    scheduler.create(spec("a").misfire(Misfire::All)).await.unwrap();
+    scheduler.create(spec("b")).await.unwrap();
+    age(&store, &key("a"), Micros::from_secs(7_200)).await;
+    age(&store, &key("b"), Micros::from_secs(86_400)).await;
+    let seen = Arc::new(StdMutex::new(Vec::new()));
+    let runs = seen.clone();
+    let mut worker = scheduler.process(ProcessOptions::new(1).unwrap(), move |cx| {
+        runs.lock().unwrap().push(cx.schedule.as_str().to_owned());
+        async { Ok(()) }
+    });
+    eventually("some runs", async || (seen.lock().unwrap().len() > 3).then_some(())).await;
+    worker.drain().await;
+    assert_eq!(seen.lock().unwrap()[..2], ["b", "a"]);
 }
 
 /// Covers field fault 54.

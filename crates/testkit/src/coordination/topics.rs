@@ -9,7 +9,7 @@ use serde_json::json;
 use surefoot_sync_core::{
     Coordinator as _, Cursor, ReadTopic, SyncError, Topic, TopicEvent, TopicSettings,
 };
-use surefoot_worker::coordinate::Follow;
+use surefoot_worker::coordinate::{Follow, Hub};
 
 use super::{CoordinationFactory, eventually, id, key, large};
 
@@ -159,4 +159,42 @@ pub async fn a_follower_waits_for_what_comes_and_can_be_dropped<F: CoordinationF
     assert_eq!(count, 5);
     let nothing = async || replay.next_until(&last).await.unwrap().is_none().then_some(());
     eventually("the end", nothing).await;
+}
+
+/// And is told what it missed.
+pub async fn many_listen_by_one_reader_and_a_slow_one_is_told<F: CoordinationFactory>(place: &F) {
+    const MANY: usize = 1_500;
+    let topic = topic(place).await;
+    let hub = Hub::new(topic.clone());
+    publish(&topic, "ann", 7).await;
+    let (mut one, mut two) = (hub.listen().await.unwrap(), hub.listen().await.unwrap());
+    let mut slow = hub.listen().await.unwrap();
+    for number in 0..3 {
+        publish(&topic, "ann", number).await;
+    }
+    for listener in [&mut one, &mut two] {
+        for number in 0..3 {
+            assert_eq!(listener.next().await.unwrap().data::<usize>().unwrap(), number);
+        }
+    }
+    let mut late = hub.clone().listen().await.unwrap();
+    drop(two);
+    for number in 3..MANY {
+        publish(&topic, "ann", number).await;
+        assert_eq!(one.next().await.unwrap().data::<usize>().unwrap(), number);
+    }
+    assert!(late.next().await.is_err(), "it did not listen meanwhile");
+    let error = slow.next().await.unwrap_err();
+    let SyncError::RetentionGap { requested, first_available } = error else { unreachable!() };
+    assert_eq!(requested, slow.cursor().seq() + 1);
+    assert!(first_available > requested);
+    // What it missed is still in the topic.
+    let mut follow = Follow::new(topic.clone(), slow.cursor().clone());
+    assert_eq!(follow.next().await.unwrap().data::<usize>().unwrap(), 0);
+    // With the last listener the reader ends; the next one begins anew.
+    drop((one, slow, late));
+    publish(&topic, "ann", 8).await;
+    let mut new = hub.listen().await.unwrap();
+    publish(&topic, "ann", 9).await;
+    assert_eq!(new.next().await.unwrap().data::<usize>().unwrap(), 9);
 }

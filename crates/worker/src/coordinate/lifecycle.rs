@@ -53,8 +53,8 @@ impl Lifecycle {
         self
     }
 
-    /// A loop: it runs once all parts have started, and again each time a span has passed since it ended, so that it
-    /// never overlaps itself. An error is logged, and the loop goes on.
+    /// A loop: it runs once all parts have started, and again at each multiple of a span from then on. It never overlaps
+    /// itself: where it takes longer, times are left out. An error is logged, and the loop goes on.
     pub fn every<F, Fut, E>(mut self, name: &str, span: Duration, tick: F) -> Self
     where
         F: Fn() -> Fut + Send + Sync + 'static,
@@ -91,17 +91,27 @@ impl Lifecycle {
 }
 
 async fn run(name: String, span: Duration, tick: Tick, mut stopped: watch::Receiver<bool>) {
+    let mut due = Instant::now();
     loop {
         if let Err(error) = tick().await {
             tracing::warn!(name, error, "a loop failed, and goes on");
         }
+        due = next_due(due, span, Instant::now());
         tokio::select! {
             biased;
             // An error: nobody is left who could stop it.
             _ = stopped.wait_for(|stopped| *stopped) => return,
-            () = tokio::time::sleep(span) => {}
+            () = tokio::time::sleep_until(due) => {}
         }
     }
+}
+
+/// The first multiple of the span behind the present: what it took to get here adds up to nothing.
+fn next_due(due: Instant, span: Duration, now: Instant) -> Instant {
+    let late = now.saturating_duration_since(due).as_nanos();
+    let into = late.checked_rem(span.as_nanos()).unwrap_or_default();
+    let left = span.saturating_sub(Duration::from_nanos(u64::try_from(into).unwrap_or(u64::MAX)));
+    now + left
 }
 
 /// What has started. Dropping it ends the loops at once, and stops no part.
@@ -181,6 +191,29 @@ mod tests {
         assert_eq!(log.said(), "+store +http tick tick tick");
         assert_eq!(started.stop(Duration::from_secs(5)).await, [""; 0]);
         assert_eq!(log.said(), "+store +http tick tick tick -http -store");
+    }
+
+    /// Covers field fault 62.
+    #[tokio::test(start_paused = true)]
+    async fn a_short_span_does_not_drift() {
+        let began = Instant::now();
+        let ticks = Arc::new(Mutex::new(Vec::new()));
+        let seen = ticks.clone();
+        let life = Lifecycle::default();
+        let life = life.every("tick", Duration::from_millis(1_500), move || {
+            let seen = seen.clone();
+            async move {
+                seen.lock().unwrap().push(began.elapsed().as_millis());
+                // What a tick takes does not add up.
+                tokio::time::sleep(Duration::from_millis(7)).await;
+                Ok::<(), BoxError>(())
+            }
+        });
+        let started = life.start().await.unwrap();
+        tokio::time::sleep(Duration::from_millis(150_500)).await;
+        let expected: Vec<u128> = (0..=100).map(|tick| tick * 1_500).collect();
+        assert_eq!(*ticks.lock().unwrap(), expected);
+        started.stop(Duration::from_secs(1)).await;
     }
 
     #[tokio::test(start_paused = true)]

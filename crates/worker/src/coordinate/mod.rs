@@ -2,6 +2,7 @@
 
 mod follow;
 mod handler;
+mod hub;
 mod lifecycle;
 mod lock;
 mod process;
@@ -10,8 +11,9 @@ mod schedule;
 
 pub use follow::Follow;
 pub use handler::{JobCx, JobEnd, WorkStop};
+pub use hub::{Hub, Listener};
 pub use lifecycle::{Lifecycle, StartError, Started};
 pub use lock::{LockCx, LockError, Tries, acquire, with_lock};
-pub use process::{Counts, ProcessOptions, Processing, process_jobs, process_queue};
+pub use process::{Counts, ProcessOptions, Processing, process_jobs, process_queue, process_work};
 pub use retry::Retry;
-pub use schedule::{ScheduleCreated, ScheduleCx, Scheduler, Scheduling};
+pub use schedule::{ScheduleCx, Scheduler, Scheduling};

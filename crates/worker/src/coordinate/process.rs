@@ -25,8 +25,8 @@ const SETTLE_TRIES: u32 = 3;
 /// How work is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessOptions {
-    pub(super) concurrency: usize,
-    pub(super) runtime_max: Duration,
+    pub(crate) concurrency: usize,
+    pub(crate) runtime_max: Duration,
 }
 
 impl ProcessOptions {
@@ -63,6 +63,8 @@ pub struct Counts {
     pub dead: u64,
     /// Settled by somebody else, or not settled at all.
     pub lost: u64,
+    /// Found again after the server had lost sight of it.
+    pub repaired: u64,
 }
 
 #[derive(Debug, Default)]
@@ -72,6 +74,7 @@ struct Counters {
     retried: AtomicU64,
     dead: AtomicU64,
     lost: AtomicU64,
+    repaired: AtomicU64,
 }
 
 /// Work that goes on until it is stopped. Dropping it stops it: what runs is finished.
@@ -105,6 +108,7 @@ impl Processing {
             retried: read(&all.retried),
             dead: read(&all.dead),
             lost: read(&all.lost),
+            repaired: read(&all.repaired),
         }
     }
 }
@@ -134,11 +138,23 @@ where
     F: Fn(JobCx) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<(), WorkStop>> + Send + 'static,
 {
+    process_work(queue, options, handler)
+}
+
+/// Does work of any resource, of a topic's group for instance: `handler` is called for each attempt, and must be
+/// idempotent.
+///
+/// Must be called in a tokio runtime.
+pub fn process_work<F, Fut>(work: Arc<dyn Work>, options: ProcessOptions, handler: F) -> Processing
+where
+    F: Fn(JobCx) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<(), WorkStop>> + Send + 'static,
+{
     let handler = move |cx| -> BoxFuture<'static, _> {
         let run = handler(cx);
         Box::pin(async move { run.await.map(|()| JobEnd::Done) })
     };
-    Process { work: queue, jobs: None, options, handler: Box::new(handler) }.start()
+    Process { work, jobs: None, options, handler: Box::new(handler) }.start()
 }
 
 type Handler = Box<dyn Fn(JobCx) -> BoxFuture<'static, Result<JobEnd, WorkStop>> + Send + Sync>;
@@ -171,7 +187,7 @@ impl Process {
         let mut repair_at = Instant::now();
         while !*stopped.borrow() {
             if Instant::now() >= repair_at {
-                self.repair().await;
+                self.repair(&counters).await;
                 repair_at = Instant::now() + REPAIR_EVERY;
             }
             // Slots first: nothing is taken that would wait for one while its time runs.
@@ -206,11 +222,15 @@ impl Process {
         while running.join_next().await.is_some() {}
     }
 
-    async fn repair(&self) {
+    async fn repair(&self, counters: &Counters) {
         let id = self.work.settings().id.as_str();
         match self.work.repair().await {
             Ok(0) => {}
-            Ok(repaired) => tracing::warn!(id, repaired, "work that the server lost sight of"),
+            Ok(repaired) => {
+                let count = u64::try_from(repaired).unwrap_or(u64::MAX);
+                counters.repaired.fetch_add(count, Ordering::Relaxed);
+                tracing::warn!(id, repaired, "work that the server lost sight of");
+            }
             Err(error) => tracing::warn!(id, %error, "work cannot be repaired"),
         }
     }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use surefoot_kernel_core::BoxFuture;
+use surefoot_kernel_core::{BoxFuture, Timestamp};
 use surefoot_sync_core::{
-    Backoff, Begun, Key, Occasion, Outcome, Recorded, ScheduleRecord, ScheduleSpec, ScheduleStore,
-    SyncError,
+    Backoff, Begun, Key, Occasion, Outcome, Recorded, ScheduleCreated, ScheduleRecord,
+    ScheduleSpec, ScheduleStore, Schedules, SyncError,
 };
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
@@ -19,31 +19,18 @@ const HOLD: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// How often the end of a run is looked for.
 const AWAIT_EVERY: Duration = Duration::from_millis(250);
-/// How often a change is decided anew because somebody else changed the record meanwhile.
-const TRIES: usize = 20;
 
 /// Schedules of one set: created, asked for, and run. Clones are one handle.
 #[derive(Clone)]
 pub struct Scheduler {
-    store: Arc<dyn ScheduleStore>,
+    schedules: Schedules,
     backoff: Backoff,
 }
 
 impl std::fmt::Debug for Scheduler {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Scheduler").field("id", self.store.id()).finish_non_exhaustive()
+        f.debug_struct("Scheduler").field("schedules", &self.schedules).finish_non_exhaustive()
     }
-}
-
-/// What creating a schedule did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ScheduleCreated {
-    /// It is new.
-    New,
-    /// It was there and does something else now; its past stays.
-    Changed,
-    /// It was there.
-    Unchanged,
 }
 
 /// A run, in the hands of a handler.
@@ -63,7 +50,7 @@ impl Scheduler {
     /// On a set of schedules; attempts that fail are made again after 1 s, 5 s, 30 s and 120 s.
     #[must_use]
     pub fn new(store: Arc<dyn ScheduleStore>) -> Self {
-        Self { store, backoff: Backoff::default() }
+        Self { schedules: Schedules::new(store), backoff: Backoff::default() }
     }
 
     /// With other waits between attempts.
@@ -73,64 +60,42 @@ impl Scheduler {
         self
     }
 
-    /// Creates a schedule, or changes what it does. Repeatable. A new one begins with the first slot after now; one that
-    /// is due at other times as well.
+    /// Its schedules, to be created, looked at and changed.
+    #[must_use]
+    pub fn schedules(&self) -> &Schedules {
+        &self.schedules
+    }
+
+    /// See [`Schedules::create`].
     ///
     /// # Errors
-    /// [`SyncError::Unavailable`], [`SyncError::Conflict`] if others change it all the time.
+    /// Those of it.
     pub async fn create(&self, spec: ScheduleSpec) -> Result<ScheduleCreated, SyncError> {
-        for _ in 0..TRIES {
-            let there = self.store.schedule_load(&spec.id).await?;
-            let now = self.store.now();
-            let (record, revision, created) = match there {
-                None => (ScheduleRecord::new(spec.clone(), now), 0, ScheduleCreated::New),
-                Some(Recorded { record, revision }) => {
-                    match record.respecified(spec.clone(), now) {
-                        Some(record) => (record, revision, ScheduleCreated::Changed),
-                        None => return Ok(ScheduleCreated::Unchanged),
-                    }
-                }
-            };
-            if self.store.schedule_save(&record, revision).await?.is_some() {
-                return Ok(created);
-            }
-        }
-        Err(busy(&spec.id))
+        self.schedules.create(spec).await
     }
 
-    /// Deletes a schedule with all that is known of it; `false` if there is none. A run that is under way ends, and
-    /// nothing is recorded of it.
+    /// See [`Schedules::delete`].
     ///
     /// # Errors
-    /// Those of [`Scheduler::create`].
+    /// Those of it.
     pub async fn delete(&self, id: &Key) -> Result<bool, SyncError> {
-        for _ in 0..TRIES {
-            let Some(there) = self.store.schedule_load(id).await? else { return Ok(false) };
-            if self.store.schedule_delete(id, there.revision).await? {
-                return Ok(true);
-            }
-        }
-        Err(busy(id))
+        self.schedules.delete(id).await
     }
 
-    /// All schedules, by id.
+    /// See [`Schedules::list`].
     ///
     /// # Errors
-    /// [`SyncError::Unavailable`], [`SyncError::Corrupt`].
+    /// Those of it.
     pub async fn list(&self) -> Result<Vec<ScheduleRecord>, SyncError> {
-        let all = self.store.schedule_list().await?;
-        Ok(all.into_iter().map(|recorded| recorded.record).collect())
+        self.schedules.list().await
     }
 
-    /// Asks for a run beside the slots, which stay as they are. The same request is one run, also when it is repeated
-    /// after that has ended, as long as the run is among the last fifty.
+    /// See [`Schedules::run_now`].
     ///
     /// # Errors
-    /// [`SyncError::NotFound`] if there is no such schedule, [`SyncError::StoreFull`] if a hundred requests wait; else
-    /// those of [`Scheduler::create`].
-    pub async fn run_now(&self, id: &Key, request: &Key) -> Result<(), SyncError> {
-        let asked = self.change(id, |record, _| record.ask(request)).await?;
-        asked.map(|_| ()).ok_or_else(|| missing(id))
+    /// Those of it.
+    pub async fn run_now(&self, id: &Key, request: &Key) -> Result<bool, SyncError> {
+        self.schedules.run_now(id, request).await
     }
 
     /// Waits for the end of a run that was asked for. Cancel safe.
@@ -139,34 +104,12 @@ impl Scheduler {
     /// [`SyncError::NotFound`] if the schedule is deleted meanwhile; [`SyncError::Unavailable`].
     pub async fn await_run(&self, id: &Key, request: &Key) -> Result<Outcome, SyncError> {
         loop {
-            let there = self.store.schedule_load(id).await?.ok_or_else(|| missing(id))?;
-            if let Some(outcome) = there.record.outcome_of(request) {
+            let record = self.schedules.get(id).await?;
+            if let Some(outcome) = record.outcome_of(request) {
                 return Ok(outcome.clone());
             }
             tokio::time::sleep(AWAIT_EVERY).await;
         }
-    }
-
-    /// Decides on the record and writes what was decided, anew if somebody else was first. `Some(None)` if nothing is
-    /// to change, `None` if there is no such schedule.
-    async fn change(
-        &self,
-        id: &Key,
-        decide: impl Fn(
-            &ScheduleRecord,
-            &dyn ScheduleStore,
-        ) -> Result<Option<ScheduleRecord>, SyncError>
-        + Send
-        + Sync,
-    ) -> Result<Option<Option<ScheduleRecord>>, SyncError> {
-        for _ in 0..TRIES {
-            let Some(there) = self.store.schedule_load(id).await? else { return Ok(None) };
-            let Some(next) = decide(&there.record, &*self.store)? else { return Ok(Some(None)) };
-            if self.store.schedule_save(&next, there.revision).await?.is_some() {
-                return Ok(Some(Some(next)));
-            }
-        }
-        Err(busy(id))
     }
 
     /// Runs what is due until it is stopped. The handler must be idempotent: an attempt whose worker dies or is too slow
@@ -178,19 +121,37 @@ impl Scheduler {
         F: Fn(ScheduleCx) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<(), WorkStop>> + Send + 'static,
     {
-        let handler = move |cx| -> BoxFuture<'static, _> { Box::pin(handler(cx)) };
         let (stop, stopped) = watch::channel(false);
-        let run = Run { scheduler: self.clone(), options, handler: Box::new(handler) };
+        let run = Run::new(self, options, handler);
         Scheduling { stop, task: tokio::spawn(Arc::new(run).run(stopped)) }
     }
-}
 
-fn busy(id: &Key) -> SyncError {
-    SyncError::Conflict { what: format!("schedule {id}") }
-}
-
-fn missing(id: &Key) -> SyncError {
-    SyncError::NotFound { what: format!("schedule {id}") }
+    /// Runs what is due now, and waits for its end. How many runs that were.
+    ///
+    /// # Errors
+    /// [`SyncError::Unavailable`], [`SyncError::Corrupt`]: the schedules cannot be read.
+    pub async fn pass<F, Fut>(
+        &self,
+        options: ProcessOptions,
+        handler: F,
+    ) -> Result<usize, SyncError>
+    where
+        F: Fn(ScheduleCx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<(), WorkStop>> + Send + 'static,
+    {
+        let run = Arc::new(Run::new(self, options, handler));
+        let slots = Arc::new(Semaphore::new(run.options.concurrency));
+        let (mut running, mut runs) = (JoinSet::new(), 0);
+        loop {
+            run.look(&slots, &mut running).await?;
+            if running.is_empty() {
+                return Ok(runs);
+            }
+            while running.join_next().await.is_some() {
+                runs += 1;
+            }
+        }
+    }
 }
 
 /// Schedules that are run until this is stopped. Dropping it stops it: what runs is finished.
@@ -220,6 +181,15 @@ struct Run {
 }
 
 impl Run {
+    fn new<F, Fut>(scheduler: &Scheduler, options: ProcessOptions, handler: F) -> Self
+    where
+        F: Fn(ScheduleCx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<(), WorkStop>> + Send + 'static,
+    {
+        let handler = move |cx| -> BoxFuture<'static, _> { Box::pin(handler(cx)) };
+        Self { scheduler: scheduler.clone(), options, handler: Box::new(handler) }
+    }
+
     async fn run(self: Arc<Self>, mut stopped: watch::Receiver<bool>) {
         let slots = Arc::new(Semaphore::new(self.options.concurrency));
         let mut running = JoinSet::new();
@@ -227,7 +197,7 @@ impl Run {
             let wait = match self.look(&slots, &mut running).await {
                 Ok(wait) => wait,
                 Err(error) => {
-                    let id = self.scheduler.store.id().as_str();
+                    let id = self.scheduler.schedules.store().id().as_str();
                     tracing::warn!(id, %error, "schedules cannot be read");
                     LOOK_EVERY
                 }
@@ -250,9 +220,13 @@ impl Run {
         slots: &Arc<Semaphore>,
         running: &mut JoinSet<()>,
     ) -> Result<Duration, SyncError> {
-        let store = &self.scheduler.store;
+        let store = self.scheduler.schedules.store();
         let mut wait = LOOK_EVERY;
-        for Recorded { record, revision } in store.schedule_list().await? {
+        let mut records = store.schedule_list().await?;
+        // What is due longest comes first, so that no schedule keeps others waiting for ever.
+        records
+            .sort_by_cached_key(|it| it.record.next_at().ok().flatten().unwrap_or(Timestamp::MAX));
+        for Recorded { record, revision } in records {
             let Ok(slot) = slots.clone().try_acquire_owned() else { break };
             let now = store.now();
             match record.begin(now, HOLD) {
@@ -309,20 +283,17 @@ impl Run {
                     break Outcome::Failed("the handler ran too long".to_owned());
                 }
                 () = tokio::time::sleep(HOLD / 3) => {
-                    let hold = |record: &ScheduleRecord, store: &dyn ScheduleStore| {
-                        Ok(record.hold(begun, store.now(), HOLD))
-                    };
-                    if let Err(error) = self.scheduler.change(id, hold).await {
+                    let hold = |record: &ScheduleRecord, now| Ok(record.hold(begun, now, HOLD));
+                    if let Err(error) = self.scheduler.schedules.change(id, hold).await {
                         tracing::debug!(schedule = id.as_str(), %error, "a run is not held");
                     }
                 }
             }
         };
         let backoff = &self.scheduler.backoff;
-        let end = |record: &ScheduleRecord, store: &dyn ScheduleStore| {
-            Ok(record.end(begun, outcome.clone(), store.now(), backoff))
-        };
-        if let Err(error) = self.scheduler.change(id, end).await {
+        let end =
+            |record: &ScheduleRecord, now| Ok(record.end(begun, outcome.clone(), now, backoff));
+        if let Err(error) = self.scheduler.schedules.change(id, end).await {
             tracing::warn!(schedule = id.as_str(), %error, "the end of a run was not recorded; it runs again");
         }
     }

@@ -14,6 +14,7 @@ mod recovery;
 mod schedules;
 pub(crate) mod session;
 pub(crate) mod shift;
+mod triggers;
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -23,6 +24,7 @@ use surefoot_kernel_core::{
     Eager, Held, Micros, Run, RunId, Timestamp, Trace, TxStore, VersionId, WakeBus,
 };
 use surefoot_language::Loaded;
+use surefoot_sync_core::ScheduleStore;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::Kernel;
@@ -61,6 +63,8 @@ pub(crate) struct Settings {
     pub(crate) trace: Option<Arc<dyn Trace>>,
     pub(crate) catch_up: Micros,
     pub(crate) misfire: Misfire,
+    /// Where schedules are kept besides the store, if anywhere.
+    pub(crate) schedules: Option<Arc<dyn ScheduleStore>>,
 }
 
 /// A worker on a store.

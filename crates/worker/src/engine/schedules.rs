@@ -18,7 +18,7 @@ use super::shift::{Phase, Shift};
 use crate::{Misfire, WorkerError};
 
 /// A schedule that another process published is seen this much later at most.
-const LOOK_EVERY: Micros = Micros::from_secs(15);
+pub(super) const LOOK_EVERY: Micros = Micros::from_secs(15);
 /// Slots of one schedule that one pass fires.
 const SLOTS_MAX: usize = 1_000;
 
@@ -31,12 +31,15 @@ pub(super) struct Fires {
     /// Events that this pass recorded.
     pub(super) new: usize,
     /// When to look again.
-    wait: Duration,
+    pub(super) wait: Duration,
 }
 
 impl<S: TxStore> Engine<S> {
     /// Fires what is due, sleeps until something is, and looks again whenever somebody publishes.
     pub(super) async fn fire_until_stopped(self: &Arc<Self>, shift: &Arc<Shift>) {
+        if let Some(store) = &self.settings.schedules {
+            return self.trigger_until_stopped(shift, store).await;
+        }
         loop {
             let wait = match self.fire_due().await {
                 Ok(fires) => {
@@ -58,7 +61,10 @@ impl<S: TxStore> Engine<S> {
     }
 
     /// One pass. A schedule whose event cannot be recorded now does not hold up the others, and is tried again.
-    pub(super) async fn fire_due(&self) -> Result<Fires, WorkerError> {
+    pub(super) async fn fire_due(self: &Arc<Self>) -> Result<Fires, WorkerError> {
+        if let Some(store) = &self.settings.schedules {
+            return self.trigger_due(store).await;
+        }
         let listed = self.kernel.store().schedule_list(self.kernel.app()).await?;
         let now = listed.now;
         let mut fires = Fires::default();
@@ -144,7 +150,7 @@ impl<S: TxStore> Engine<S> {
     }
 }
 
-fn before(at: Timestamp, span: Micros) -> Timestamp {
+pub(super) fn before(at: Timestamp, span: Micros) -> Timestamp {
     Timestamp::from_micros(at.micros().saturating_sub(span.get()))
 }
 

@@ -7,12 +7,14 @@ use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{RunId, TxStore};
 use tokio::sync::Notify;
 
+use super::announcer::Announcer;
 use crate::engine::{Engine, Reserved};
 
 /// The local registry of a kernel. It only ever makes things faster: the store knows everything that counts.
 pub(crate) struct Local<S: TxStore> {
     workers: Mutex<Vec<Weak<Engine<S>>>>,
     awaited: Mutex<HashMap<RunId, Awaited>>,
+    announcer: Option<Announcer>,
 }
 
 struct Awaited {
@@ -21,8 +23,8 @@ struct Awaited {
 }
 
 impl<S: TxStore> Local<S> {
-    pub(super) fn new() -> Self {
-        Self { workers: Mutex::default(), awaited: Mutex::default() }
+    pub(super) fn new(announcer: Option<Announcer>) -> Self {
+        Self { workers: Mutex::default(), awaited: Mutex::default(), announcer }
     }
 
     pub(crate) fn add(&self, worker: &Arc<Engine<S>>) {
@@ -38,6 +40,9 @@ impl<S: TxStore> Local<S> {
     /// Something may be ready to claim; `recover` if recovery has something to do as well.
     pub(crate) fn wake(&self, recover: bool) {
         self.workers().iter().for_each(|worker| worker.wake(recover));
+        if let Some(announcer) = &self.announcer {
+            announcer.announce();
+        }
     }
 
     /// A version was published in this process.

@@ -1,6 +1,7 @@
 //! The handle that an application holds.
 
 mod after_commit;
+mod announcer;
 mod await_run;
 mod cancel;
 mod emit;
@@ -14,12 +15,14 @@ use std::sync::Arc;
 
 use surefoot_kernel_core::{
     App, Clock, Ids, Scope, SendSignal, Signal, SignalError, SignalSent, StoreError, TxStore,
+    WakeBus,
 };
 use surefoot_language::{Module, RunsOn};
 
 use crate::{SystemClock, SystemIds, WorkerBuilder};
 pub use after_commit::AfterCommit;
 use after_commit::Tell;
+use announcer::Announcer;
 pub use cancel::CancelOutcome;
 pub use interest::StepInterest;
 pub(crate) use local::Local;
@@ -58,7 +61,7 @@ impl<S: TxStore> Kernel<S> {
     /// With a clock or ids of one's own: for tests.
     pub fn builder(app: impl Into<App>, store: S) -> KernelBuilder<S> {
         let ids = Arc::new(SystemIds);
-        KernelBuilder { app: app.into(), store, clock: None, ids }
+        KernelBuilder { app: app.into(), store, clock: None, ids, bus: None }
     }
 
     /// Who owns the data.
@@ -192,6 +195,7 @@ pub struct KernelBuilder<S> {
     store: S,
     clock: Option<Arc<dyn Clock>>,
     ids: Arc<dyn Ids>,
+    bus: Option<Arc<dyn WakeBus>>,
 }
 
 impl<S: TxStore> KernelBuilder<S> {
@@ -208,16 +212,24 @@ impl<S: TxStore> KernelBuilder<S> {
         self
     }
 
+    /// Tells workers of other processes at once what this one has for them, also where it runs no worker itself. Without
+    /// it, and where the bus is down, they find it by their scan.
+    pub fn wake_bus(mut self, bus: impl WakeBus + 'static) -> Self {
+        self.bus = Some(Arc::new(bus));
+        self
+    }
+
     /// The handle.
     pub fn build(self) -> Kernel<S> {
         let is_system_clock = self.clock.is_none();
+        let announcer = self.bus.map(|bus| Announcer::new(bus, self.app.clone()));
         let inner = Inner {
             app: self.app,
             store: self.store,
             clock: self.clock.unwrap_or_else(|| Arc::new(SystemClock::default())),
             is_system_clock,
             ids: self.ids,
-            local: Local::new(),
+            local: Local::new(announcer),
         };
         Kernel { inner: Arc::new(inner) }
     }

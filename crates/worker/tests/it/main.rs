@@ -29,6 +29,7 @@ mod pool;
 mod retention;
 mod schedules;
 mod transactions;
+mod triggers;
 mod twice;
 mod values;
 mod waits;

@@ -10,21 +10,21 @@ use crate::plans::{act, plan, scheduled};
 use crate::store::{Op, Verdict, unavailable};
 use crate::world::{APP, World, until};
 
-async fn publish(world: &World, cron: &str, step: i64) {
+pub(crate) async fn publish(world: &World, cron: &str, step: i64) {
     let plan = plan(world.module.manifest(), vec![act("compute", n(step))]);
     world.publish_plan(APP, "report", scheduled(plan, "nightly", cron)).await;
 }
 
-async fn pass(minutes: u64) {
+pub(crate) async fn pass(minutes: u64) {
     tokio::time::advance(Duration::from_secs(60 * minutes)).await;
 }
 
-async fn tick(worker: &Worker) {
+pub(crate) async fn tick(worker: &Worker) {
     worker.tick(Tick::max_runs(10)).await.unwrap();
 }
 
 /// The slots that fired, oldest first, with the number of runs of each.
-async fn fired(world: &World) -> Vec<(String, usize)> {
+pub(crate) async fn fired(world: &World) -> Vec<(String, usize)> {
     let app = Some(APP.into());
     let filter =
         EventFilter { app, scope: None, kind: None, status: None, limit: 100, cursor: None };
@@ -37,7 +37,7 @@ async fn fired(world: &World) -> Vec<(String, usize)> {
     slots
 }
 
-fn slots(times: &[&str]) -> Vec<(String, usize)> {
+pub(crate) fn slots(times: &[&str]) -> Vec<(String, usize)> {
     times.iter().map(|time| ((*time).to_owned(), 1)).collect()
 }
 

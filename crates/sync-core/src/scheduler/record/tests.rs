@@ -178,3 +178,120 @@ proptest! {
         }
     }
 }
+
+fn nightly(cron: &str) -> ScheduleRecord {
+    ScheduleRecord::new(spec(cron), at("2026-03-01T00:00:30Z"))
+}
+
+/// Runs whatever there is to do at an instant, each run at once, and tells why each ran.
+fn occasions(record: &mut ScheduleRecord, now: &str) -> Vec<Occasion> {
+    let mut seen = Vec::new();
+    while let Some((next, run)) = begun(record, at(now)) {
+        seen.push(run.occasion.clone());
+        *record = end(&next, &run, Outcome::Succeeded, at(now));
+    }
+    seen
+}
+
+fn backfilled(record: &mut ScheduleRecord, after: &str, until: &str, now: &str) -> Vec<String> {
+    let span = Span { after: at(after), until: at(until) };
+    if let Some(next) = record.backfill(span, at(now)).unwrap() {
+        *record = next;
+    }
+    let of = |occasion: Occasion| match occasion {
+        Occasion::Backfill(slot) => slot.to_string()[5..16].to_owned(),
+        Occasion::Slot(_) | Occasion::Asked(_) => panic!("{occasion:?}"),
+    };
+    occasions(record, now).into_iter().map(of).collect()
+}
+
+fn pause() -> Pause {
+    Pause { since: at("2026-03-01T00:05:00Z"), by: "ann".to_owned(), reason: "a test".to_owned() }
+}
+
+/// Covers field fault 51.
+#[test]
+fn a_schedule_that_was_paused_around_a_slot_has_a_next_one() {
+    for (paused, resumed) in
+        [("00:09:59", "00:10:01"), ("00:10:00", "00:10:00"), ("00:05:00", "03:00:00")]
+    {
+        let day = |time: &str| format!("2026-03-01T{time}Z");
+        let mut record = nightly("*/10 * * * *");
+        occasions(&mut record, &day(paused));
+        record = record.pause(pause()).unwrap();
+        assert_eq!(record.pause(pause()), None);
+        assert_eq!(record.next_at().unwrap(), None);
+        assert_eq!(occasions(&mut record, &day(resumed)), []);
+        record = record.resume(at(&day(resumed))).unwrap();
+        assert_eq!(record.resume(at(&day(resumed))), None);
+        assert_eq!(occasions(&mut record, &day(resumed)), [], "what passed meanwhile");
+        let next = record.next_at().unwrap().unwrap();
+        assert!(next > at(&day(resumed)));
+        assert_eq!(occasions(&mut record, &next.to_string()), [Occasion::Slot(next)]);
+    }
+}
+
+#[test]
+fn a_paused_schedule_does_what_somebody_asks_for() {
+    let mut record = nightly("*/10 * * * *").pause(pause()).unwrap();
+    let request = Key::new("r").unwrap();
+    record = record.ask(&request).unwrap().unwrap();
+    assert_eq!(occasions(&mut record, "2026-03-01T00:30:00Z"), [Occasion::Asked(request)]);
+    let now = "2026-03-01T00:30:00Z";
+    assert_eq!(
+        backfilled(&mut record, "2026-03-01T00:15:00Z", now, now),
+        ["03-01T00:20", "03-01T00:30"]
+    );
+    record = record.resume(at(now)).unwrap();
+    assert_eq!(occasions(&mut record, now), [], "what was asked for is not run again");
+}
+
+/// Covers field fault 54.
+#[test]
+fn a_stretch_is_backfilled_once_however_often_and_in_whatever_parts() {
+    let mut record = nightly("0 * * * *");
+    let now = "2026-03-02T00:30:00Z";
+    occasions(&mut record, now);
+    let mut fill = |after: &str, until: &str| {
+        let day = |time: &str| format!("2026-03-01T{time}:00Z");
+        backfilled(&mut record, &day(after), &day(until), now)
+    };
+    assert_eq!(fill("04:00", "06:00"), ["03-01T05:00", "03-01T06:00"]);
+    for _ in 0..5 {
+        assert_eq!(fill("04:00", "06:00"), Vec::<String>::new());
+    }
+    assert_eq!(
+        fill("02:30", "08:30"),
+        ["03-01T03:00", "03-01T04:00", "03-01T07:00", "03-01T08:00"]
+    );
+    assert_eq!(fill("03:00", "09:00"), ["03-01T09:00"]);
+}
+
+/// Covers field fault 126.
+#[test]
+fn a_backfill_goes_by_what_the_schedule_was_then() {
+    let mut record = nightly("0 6 * * *");
+    let other = spec("0 18 * * *");
+    record = record.respecified(other, at("2026-03-03T12:00:00Z")).unwrap();
+    let now = "2026-03-05T20:00:00Z";
+    occasions(&mut record, now);
+    let seen = backfilled(&mut record, "2026-02-28T00:00:00Z", "2026-03-05T19:00:00Z", now);
+    // Before it was there it is taken as it was first.
+    let morning = ["02-28T06:00", "03-01T06:00", "03-02T06:00", "03-03T06:00"];
+    let evening = ["03-03T18:00", "03-04T18:00", "03-05T18:00"];
+    assert_eq!(seen, morning.into_iter().chain(evening).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_backfill_is_of_the_past_and_leaves_what_is_due_to_the_schedule() {
+    let mut record = nightly("*/10 * * * *");
+    let (after, until) = (at("2026-03-01T00:00:30Z"), at("2026-03-01T00:30:00Z"));
+    let error = record.backfill(Span { after, until }, at("2026-03-01T00:29:00Z")).unwrap_err();
+    assert!(matches!(error, SyncError::InvalidOption { option: "until", .. }), "{error}");
+    // Nobody has looked yet: all of it is due.
+    assert_eq!(record.backfill(Span { after, until }, until).unwrap(), None);
+    assert_eq!(occasions(&mut record, "2026-03-01T00:30:00Z"), [Occasion::Slot(until)]);
+    let now = "2026-03-01T00:31:00Z";
+    let seen = backfilled(&mut record, "2026-03-01T00:00:30Z", now, now);
+    assert_eq!(seen, ["03-01T00:10", "03-01T00:20", "03-01T00:30"]);
+}

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use surefoot_kernel_core::Timestamp;
 use surefoot_sync_core::{
-    DeadLetter, Delivery, Depth, Key, Submitted, Verdict, WorkId, WorkSettings,
+    DeadLetter, Delivery, Depth, Key, Submitted, TopicMessage, Verdict, WorkId, WorkSettings,
 };
 use tokio::time::Instant;
 
@@ -20,6 +20,9 @@ pub(in crate::broker) struct Items {
     pub(super) dead: Vec<DeadLetter>,
     /// What was sent under which key, and when.
     known: BTreeMap<Key, (WorkId, Instant)>,
+    pub(super) paused: bool,
+    /// Up to which message of its topic a group has taken in.
+    pub(super) fed: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -33,6 +36,7 @@ struct Item {
     spent: u32,
     generation: u32,
     state: State,
+    stored: Instant,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -94,7 +98,8 @@ impl Items {
         }
         let state = if new.due <= now { State::InLine(new.due) } else { State::Later(new.due) };
         let (key, data, lane) = (new.key, new.data, new.lane);
-        let item = Item { id: id.clone(), key, data, lane, spent: 0, generation: 0, state };
+        let (spent, generation, stored) = (0, 0, now);
+        let item = Item { id: id.clone(), key, data, lane, spent, generation, state, stored };
         self.items.insert(place, item);
         Some(Submitted::Stored(id))
     }
@@ -108,6 +113,9 @@ impl Items {
     ) -> (Vec<Delivery>, Option<Instant>) {
         let now = Instant::now();
         self.line_up(now);
+        if self.paused {
+            return (Vec::new(), None);
+        }
         let held = |item: &&Item| matches!(item.state, State::Held(until) if until > now);
         let held = self.items.values().filter(held).count();
         let room = usize::try_from(settings.held_max).unwrap_or(usize::MAX).saturating_sub(held);
@@ -224,7 +232,27 @@ impl Items {
         self.items.remove(&place(delivery)?)
     }
 
-    pub(super) fn depth(&self) -> Depth {
+    /// What a topic holds behind what was taken in, whatever the room for other work is.
+    pub(super) fn feed<'a>(&mut self, messages: impl Iterator<Item = &'a TopicMessage>) {
+        let now = Instant::now();
+        for message in messages {
+            self.fed = message.cursor.seq();
+            let item = Item {
+                id: WorkId::new(self.fed.to_string()),
+                key: Some(message.tenant.clone()),
+                data: message.data.clone(),
+                lane: None,
+                spent: 0,
+                generation: 0,
+                state: State::InLine(now),
+                stored: now,
+            };
+            let place = self.next_place();
+            self.items.insert(place, item);
+        }
+    }
+
+    pub(super) fn depth(&self, at: impl Fn(Instant) -> Timestamp) -> Depth {
         let now = Instant::now();
         let held = |item: &&Item| matches!(item.state, State::Held(until) if until > now);
         let held = count(self.items.values().filter(held).count());
@@ -233,6 +261,9 @@ impl Items {
             held,
             dead: count(self.dead.len()),
             bytes: self.bytes(),
+            oldest: self.items.values().map(|item| item.stored).min().map(&at),
+            now: at(now),
+            paused: self.paused,
         }
     }
 

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use surefoot_sync_core::{
     Again, DeadLetter, DeadPage, Delivery, Depth, Job, Jobs, Key, Message, Move, Partitions, Queue,
-    QueueSettings, Receive, SendAllError, Sent, Settled, Start, Submitted, SyncError, Verdict,
-    Work, WorkId, WorkSettings,
+    QueueSettings, Receive, ResourceId, SendAllError, Sent, Settled, Start, Submitted, SyncError,
+    Verdict, Work, WorkId, WorkSettings,
 };
 use tokio::time::Instant;
 
-use super::Shared;
+use super::{Data, Shared};
 pub(super) use items::Works;
 use items::{Items, New};
 
@@ -21,16 +21,44 @@ pub(super) struct MemoryWork {
     shared: Arc<Shared>,
     resource: String,
     settings: QueueSettings,
+    /// The topic of a group.
+    topic: Option<ResourceId>,
 }
 
 impl MemoryWork {
     pub(super) fn new(shared: Arc<Shared>, resource: String, settings: QueueSettings) -> Self {
-        Self { shared, resource, settings }
+        Self { shared, resource, settings, topic: None }
+    }
+
+    /// A group of a topic: it has what is published behind a place, whatever happens to it there.
+    pub(super) fn group(
+        shared: Arc<Shared>,
+        resource: String,
+        settings: WorkSettings,
+        topic: ResourceId,
+    ) -> Self {
+        let topic = Some(topic);
+        Self { shared, resource, settings: QueueSettings::new(settings), topic }
+    }
+
+    /// Begins a group that is new behind a message.
+    pub(super) fn begin_behind(&self, seq: u64) {
+        self.shared.data().works.entry(self.resource.clone()).or_default().fed = seq;
+    }
+
+    fn with<R>(&self, data: &mut Data, change: impl FnOnce(&mut Items) -> R) -> R {
+        let Data { works, topics, .. } = data;
+        let items = works.entry(self.resource.clone()).or_default();
+        if let Some(messages) = self.topic.as_ref().and_then(|topic| topics.get(topic)) {
+            let fed = items.fed;
+            items.feed(messages.behind(fed));
+        }
+        change(items)
     }
 
     /// Does something with the items, and tells those who wait.
     fn change<R>(&self, change: impl FnOnce(&mut Items) -> R) -> R {
-        let answer = change(self.shared.data().works.entry(self.resource.clone()).or_default());
+        let answer = self.with(&mut self.shared.data(), change);
         self.shared.changed.notify_waiters();
         answer
     }
@@ -79,8 +107,8 @@ impl Work for MemoryWork {
             let (taken, next) = {
                 let since = self.shared.timestamp();
                 let mut data = self.shared.data();
-                let items = data.works.entry(self.resource.clone()).or_default();
-                items.take(request.max, &self.settings.work, since)
+                let settings = &self.settings.work;
+                self.with(&mut data, |items| items.take(request.max, settings, since))
             };
             if !taken.is_empty() || Instant::now() >= deadline || request.max == 0 {
                 return Ok(taken);
@@ -117,7 +145,17 @@ impl Work for MemoryWork {
     }
 
     async fn depth(&self) -> Result<Depth, SyncError> {
-        Ok(self.change(|items| items.depth()))
+        Ok(self.change(|items| items.depth(|at| self.shared.at(at))))
+    }
+
+    async fn pause(&self) -> Result<(), SyncError> {
+        self.change(|items| items.paused = true);
+        Ok(())
+    }
+
+    async fn resume(&self) -> Result<(), SyncError> {
+        self.change(|items| items.paused = false);
+        Ok(())
     }
 
     async fn repair(&self) -> Result<usize, SyncError> {
@@ -132,8 +170,12 @@ impl Work for MemoryWork {
         Ok(self.change(list))
     }
 
+    async fn dead_load(&self, id: &WorkId) -> Result<Option<DeadLetter>, SyncError> {
+        Ok(self.change(|items| items.dead.iter().find(|it| it.id == *id).cloned()))
+    }
+
     async fn dead_requeue(&self, id: &WorkId, key: &Key) -> Result<WorkId, SyncError> {
-        let letter = self.change(|items| items.dead.iter().find(|it| it.id == *id).cloned());
+        let letter = self.dead_load(id).await?;
         let what = format!("dead letter {id} of {}", self.resource);
         let letter = letter.ok_or(SyncError::NotFound { what })?;
         let named = if self.resource.starts_with("jobs") { Some(key.clone()) } else { letter.key };

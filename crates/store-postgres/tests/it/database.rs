@@ -5,6 +5,7 @@ use std::str::FromStr;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, Row};
 use surefoot_store_postgres::{PostgresOptions, PostgresStore, migrations, sqlx};
+use surefoot_testkit::servers::PostgresProxy;
 
 /// A database of one test; dropped with it.
 pub(crate) struct Database {
@@ -22,7 +23,7 @@ pub(crate) enum Server {
 impl Server {
     pub(crate) const BOTH: [Self; 2] = [Self::Newest, Self::Oldest];
 
-    fn options(self) -> PgConnectOptions {
+    fn url(self) -> String {
         let variable = match self {
             Self::Newest => "DATABASE_URL",
             Self::Oldest => "DATABASE_URL_15",
@@ -32,7 +33,11 @@ impl Server {
             !url.is_empty(),
             "{variable} is not set: run `cargo xtask test`, or give the URL of a PostgreSQL server"
         );
-        PgConnectOptions::from_str(&url).unwrap().disable_statement_logging()
+        url
+    }
+
+    fn options(self) -> PgConnectOptions {
+        PgConnectOptions::from_str(&self.url()).unwrap().disable_statement_logging()
     }
 }
 
@@ -64,6 +69,16 @@ impl Database {
 
     pub(crate) fn options(&self) -> PostgresOptions {
         PostgresOptions::of(self.server.options().database(&self.name))
+    }
+
+    /// Through a proxy in front of its server.
+    pub(crate) fn through(&self, proxy: &PostgresProxy) -> PostgresOptions {
+        let options = self.server.options().host("127.0.0.1").port(proxy.port());
+        PostgresOptions::of(options.database(&self.name))
+    }
+
+    pub(crate) fn proxy(&self) -> PostgresProxy {
+        PostgresProxy::start(&self.server.url()).unwrap()
     }
 
     /// For another process: see [`options_of`].

@@ -18,3 +18,5 @@ mod statements;
 mod suite;
 mod support;
 mod transactions;
+mod unknown;
+mod wire;

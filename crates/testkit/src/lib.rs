@@ -1,12 +1,14 @@
 //! In-memory store, conformance suites, simulation and crash matrix, for Surefoot and its users.
 #![cfg_attr(doctest, doc = include_str!("../../../docs/choosing.md"))]
 
+mod aside;
 mod bench;
 mod broker;
 pub mod certify;
 mod clock;
 pub mod coordination;
 mod dice;
+pub mod differential;
 mod drive;
 mod fault;
 mod faulty;
@@ -18,6 +20,7 @@ pub mod plans;
 pub mod simulation;
 pub mod suite;
 
+pub use aside::Aside;
 pub use bench::{Bench, Crash, End, StepEnd};
 pub use broker::{MemoryBroker, MemoryRateLimit};
 pub use clock::VirtualClock;

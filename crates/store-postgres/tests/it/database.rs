@@ -71,6 +71,11 @@ impl Database {
         PostgresOptions::of(self.server.options().database(&self.name))
     }
 
+    /// As somebody else.
+    pub(crate) fn options_as(&self, role: &str) -> PostgresOptions {
+        PostgresOptions::of(self.server.options().database(&self.name).username(role))
+    }
+
     /// Through a proxy in front of its server.
     pub(crate) fn through(&self, proxy: &PostgresProxy) -> PostgresOptions {
         let options = self.server.options().host("127.0.0.1").port(proxy.port());
@@ -95,6 +100,11 @@ impl Database {
 /// A database of the newest server by its name.
 pub(crate) fn options_of(name: &str) -> PostgresOptions {
     PostgresOptions::of(Server::Newest.options().database(name))
+}
+
+/// A connection beside the store of such a database.
+pub(crate) async fn raw_of(name: &str) -> PgConnection {
+    Server::Newest.options().database(name).connect().await.unwrap()
 }
 
 /// A schema that was migrated once, for all tests of this build.

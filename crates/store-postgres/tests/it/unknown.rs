@@ -151,7 +151,9 @@ impl TxWork<PostgresTx> for Book {
     fn work<'a>(&'a mut self, tx: &'a mut PostgresTx, locked: Locked) -> BoxFuture<'a, Work> {
         Box::pin(async move {
             let booked = sqlx::query("INSERT INTO stock VALUES ($1)").bind(uuid(&locked.run));
-            booked.execute(tx).await.unwrap();
+            if booked.execute(tx).await.is_err() {
+                return Work::Rollback;
+            }
             Work::Commit(Box::new(outcome(&locked.run, json!("booked"))))
         })
     }
@@ -197,6 +199,28 @@ async fn a_transactional_step_in_doubt_is_booked_where_it_is_recorded_and_once()
         }
         assert_eq!(wired.store.lent(), (0, 0));
     }
+}
+
+/// The work fails since its connection is gone: that is the store's word, and not the action's, or the run would fail for
+/// good at each restart of the server.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_transactional_step_that_loses_its_connection_has_not_failed() {
+    let wired = Wired::new().await;
+    let mut conn = wired.world.database.raw().await;
+    with_stock(&mut conn).await;
+    let run = wired.world.claimed(1).await.remove(0);
+    for fate in [Fate::LoseRequest, Fate::LoseAnswer] {
+        let lost = wired.proxy.trap("INSERT INTO stock", fate);
+        let answer = wired.store.run_transact(run.stamp(), &mut Book).await;
+        assert!(matches!(answer, Err(StoreError::Unavailable(_))), "{answer:?}");
+        assert_eq!((lost.caught(), booked(&mut conn, &run).await), (1, 0));
+    }
+    // An error of the statement itself is the action's own.
+    let refused = wired.proxy.trap("INSERT INTO stock", Fate::Fail("23505"));
+    assert_eq!(wired.store.run_transact(run.stamp(), &mut Book).await.unwrap(), None);
+    assert_eq!(refused.caught(), 1);
+    assert!(wired.store.run_transact(run.stamp(), &mut Book).await.unwrap().is_some());
+    assert_eq!((booked(&mut conn, &run).await, wired.store.lent()), (1, (0, 0)));
 }
 
 /// The event has an id of its own before it is recorded: emitting it again finds it.

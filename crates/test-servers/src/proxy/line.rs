@@ -81,6 +81,9 @@ impl Line {
         loop {
             match wire::opening(&mut from)? {
                 Opening::Encryption => (&self.client).write_all(NO_ENCRYPTION)?,
+                Opening::Startup(message) if traps.drops_options() => {
+                    break self.say(&self.server, &wire::without(&message, "options"))?;
+                }
                 Opening::Startup(message) => break self.say(&self.server, &message)?,
             }
         }

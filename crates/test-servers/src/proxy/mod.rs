@@ -38,9 +38,14 @@ struct Shared {
 struct Traps {
     armed: Mutex<Vec<Trap>>,
     seen: Mutex<Vec<String>>,
+    drops_options: AtomicBool,
 }
 
 impl Traps {
+    fn drops_options(&self) -> bool {
+        self.drops_options.load(Ordering::SeqCst)
+    }
+
     fn catch(&self, statements: &[String]) -> Option<Trap> {
         if statements.is_empty() {
             return None;
@@ -116,6 +121,11 @@ impl PostgresProxy {
     /// On the connections that are open now nothing is carried any more; they stay open, and nobody is told.
     pub fn hush(&self) {
         self.shared.each(Line::hush);
+    }
+
+    /// From now on, sessions begin without what they ask for: as behind a pooler that shares its own between transactions.
+    pub fn drop_options(&self) {
+        self.shared.traps.drops_options.store(true, Ordering::SeqCst);
     }
 
     /// Cuts every connection, and those that come, until it is told otherwise.

@@ -38,6 +38,22 @@ pub(super) fn opening(from: &mut impl Read) -> io::Result<Opening> {
     })
 }
 
+/// The startup message without one of its settings.
+pub(super) fn without(startup: &[u8], setting: &str) -> Vec<u8> {
+    // Length and version come first.
+    let (head, body) = startup.split_at(startup.len().min(8));
+    let mut kept = head.get(4..).unwrap_or_default().to_vec();
+    let mut words = body.split(|byte| *byte == 0);
+    while let (Some(name), Some(value)) = (words.next(), words.next()) {
+        if !name.is_empty() && name != setting.as_bytes() {
+            kept.extend([name, b"\0", value, b"\0"].concat());
+        }
+    }
+    kept.push(0);
+    let length = i32::try_from(kept.len().saturating_add(4)).unwrap_or(i32::MAX);
+    [&length.to_be_bytes()[..], &kept].concat()
+}
+
 /// One message with its type.
 pub(super) fn message(from: &mut impl Read) -> io::Result<(u8, Vec<u8>)> {
     let mut kind = [0];
@@ -141,6 +157,18 @@ mod tests {
         let startup = [8_i32.to_be_bytes(), 196_608_i32.to_be_bytes()].concat();
         let Opening::Startup(said) = opening(&mut &*startup).unwrap() else { panic!("no startup") };
         assert_eq!(said, startup);
+    }
+
+    #[test]
+    fn a_startup_can_lose_a_setting() {
+        let say = |body: &str| {
+            let length = i32::try_from(body.len() + 8).unwrap().to_be_bytes();
+            [&length[..], &196_608_i32.to_be_bytes(), body.as_bytes()].concat()
+        };
+        let all = say("user\0ann\0options\0-c jit=off\0database\0shop\0\0");
+        assert_eq!(without(&all, "options"), say("user\0ann\0database\0shop\0\0"));
+        assert_eq!(without(&all, "nothing"), all);
+        assert_eq!(without(&[], "options").len(), 5);
     }
 
     #[test]

@@ -41,8 +41,7 @@ async fn check_server(conn: &mut PgConnection) -> Result<(), StoreError> {
     let version: i32 = row.try_get("version").map_err(store_error)?;
     if !row.try_get::<bool, _>("is_ours").map_err(store_error)? {
         return Err(unavailable(
-            "a pooler is in between that drops what a session asks for: connect to the server itself, or have the \
-             pooler give each connection a session of its own",
+            "a pooler is in between that drops what a session asks for: connect to the server itself",
         ));
     }
     if version >= SERVER_MIN {

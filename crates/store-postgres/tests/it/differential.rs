@@ -7,7 +7,7 @@ use surefoot_testkit::differential::differ;
 use crate::suite::{NEWEST, OLDEST, OwnDatabase};
 
 /// So many scripts: each builds a database.
-const SCRIPTS: u32 = 10;
+const SCRIPTS: u32 = 6;
 
 fn scripts(times: u32) -> ProptestConfig {
     let asked = std::env::var("SUREFOOT_CASES").ok().and_then(|cases| cases.parse().ok());

@@ -7,6 +7,7 @@ mod contention;
 mod crash;
 mod database;
 mod differential;
+mod encryption;
 mod events;
 mod families;
 mod faults;

@@ -5,11 +5,12 @@
 
 CREATE SCHEMA IF NOT EXISTS surefoot;
 
--- `schema` is the number of the last migration.
+-- `schema` is the number of the last migration, `deletions` how often a deletion has begun.
 CREATE TABLE surefoot.meta (
     key text PRIMARY KEY,
     value text NOT NULL
 );
+INSERT INTO surefoot.meta VALUES ('deletions', '0');
 
 -- The database's clock. It moves on within a transaction.
 CREATE FUNCTION surefoot.clock() RETURNS bigint LANGUAGE sql VOLATILE
@@ -363,6 +364,11 @@ DECLARE
     marked text;
 BEGIN
     PERFORM pg_advisory_xact_lock_shared(1684368485, place);
+    -- One snapshot for all of the transaction does not show a mark that was set since: then this row has changed, and
+    -- the database refuses it in favour of the other transaction.
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        PERFORM FROM surefoot.meta WHERE key = 'deletions' FOR SHARE;
+    END IF;
     SELECT deletion.workflow INTO marked FROM surefoot.deletion
     WHERE deletion.app = of_app AND deletion.scope = of_scope AND deletion.workflow IN ('', of_workflow)
     LIMIT 1;

@@ -84,6 +84,12 @@ pub(crate) fn left_nothing(error: &sqlx::Error) -> bool {
     postgres(error).is_some_and(|it| it.severity() == PgSeverity::Error && it.code() != "40003")
 }
 
+/// Whether a statement found no transaction, or not the one that it is for.
+pub(crate) fn is_of_no_transaction(error: &sqlx::Error) -> bool {
+    // no_active_sql_transaction, invalid_savepoint_specification.
+    postgres(error).is_some_and(|it| matches!(it.code(), "25P01" | "3B001"))
+}
+
 /// Whether an error, or one below it, says that PostgreSQL preferred another transaction.
 pub(crate) fn is_transaction_conflict(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);

@@ -39,6 +39,11 @@ pub(crate) async fn migrate(options: &PostgresOptions) -> Result<(), StoreError>
 async fn check_server(conn: &mut PgConnection) -> Result<(), StoreError> {
     let row = sqlx::query(sql::META_SERVER).fetch_one(conn).await.map_err(store_error)?;
     let version: i32 = row.try_get("version").map_err(store_error)?;
+    if !row.try_get::<bool, _>("is_ours").map_err(store_error)? {
+        return Err(unavailable(
+            "a pooler is in between that drops what a session asks for: connect to the server itself",
+        ));
+    }
     if version >= SERVER_MIN {
         Ok(())
     } else {

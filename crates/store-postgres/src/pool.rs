@@ -25,6 +25,9 @@ const TRUSTED_FOR: Duration = Duration::from_secs(1);
 /// How long a batch waits for counters of budgets: whoever has them locked is about to commit.
 const BATCH_LOCK_WAIT: Duration = Duration::from_secs(2);
 
+/// A process that stands still in the middle of a transaction of the kernel's loses it after so long, with its locks.
+const STANDSTILL_MS: &str = "30000";
+
 /// A server that acknowledges commits which are not on its disk yet is told not to; a stricter one stays as it is.
 const BE_DURABLE: &str = "SELECT set_config('synchronous_commit', 'on', false)
     WHERE current_setting('synchronous_commit') = 'off'";
@@ -68,6 +71,7 @@ impl Connect {
                 ("default_transaction_isolation", "read committed"),
                 ("statement_timeout", "0"),
                 ("lock_timeout", lock_timeout.as_str()),
+                ("idle_in_transaction_session_timeout", STANDSTILL_MS),
             ]),
             Use::Application => connect,
         };

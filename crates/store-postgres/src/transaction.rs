@@ -6,14 +6,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sqlx::postgres::PgTransactionManager;
-use sqlx::{PgConnection, SqlSafeStr};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, SqlSafeStr, SqlStr};
 use sqlx_core::transaction::TransactionManager;
 
 use surefoot_kernel_core::{Committed, Locked, Stamp, StoreError, Timestamp, TxWork, Work};
 
 use crate::budget;
 use crate::clock::StoreClock;
-use crate::error::{Kind, Said, commit_error, kind, store_error, unavailable};
+use crate::error::{
+    Kind, Said, commit_error, is_of_no_transaction, kind, left_nothing, store_error, unavailable,
+};
 use crate::options::PostgresOptions;
 use crate::pool::{Borrowed, Pool, Use};
 use crate::run::commit::commit_one;
@@ -80,10 +82,21 @@ impl Transactions {
 
     /// Cancel safe: a connection that is not returned yet is closed.
     pub(crate) async fn begin(&self) -> Result<PostgresTransaction, StoreError> {
+        self.begin_with(BEGIN.into_sql_str()).await
+    }
+
+    async fn begin_with(&self, begin: SqlStr) -> Result<PostgresTransaction, StoreError> {
         let mut conn = self.pool.borrow().await?;
-        let begun = PgTransactionManager::begin(&mut conn, Some(BEGIN.into_sql_str())).await;
+        let begun = PgTransactionManager::begin(&mut conn, Some(begin)).await;
         begun.map_err(store_error)?;
         Ok(PostgresTransaction { conn })
+    }
+
+    /// The transaction of a step has the run's row locked: one whose process stands still ends with its time.
+    fn begin_step(&self) -> SqlStr {
+        let limit_ms = i32::try_from(self.limit.as_millis()).unwrap_or(i32::MAX).max(1);
+        let limit = format!("SET LOCAL idle_in_transaction_session_timeout = {limit_ms}");
+        AssertSqlSafe(format!("{BEGIN}; {limit}")).into_sql_str()
     }
 
     pub(crate) async fn run_transact(
@@ -92,14 +105,12 @@ impl Transactions {
         work: &mut dyn TxWork<PostgresTx>,
     ) -> Result<Option<Committed>, StoreError> {
         let began = Instant::now();
-        let mut open = self.begin().await?;
+        let mut open = self.begin_with(self.begin_step()).await?;
         match self.do_work(&mut open, before, work).await {
             // Whatever the work was about, the connection may be in the middle of it.
             Err(error @ StoreError::TransactionTimeout { .. }) => Err(error),
-            Ok(Work::Rollback) => {
-                open.rollback().await;
-                Ok(None)
-            }
+            // An action that fails since its connection is gone has said nothing about its step.
+            Ok(Work::Rollback) => open.roll_back().await.map(|()| None),
             Ok(Work::Commit(_)) if began.elapsed() >= self.limit => Err(self.over()),
             Ok(Work::Commit(commit)) => {
                 open.release_guard().await?;
@@ -163,12 +174,19 @@ impl PostgresTransaction {
     }
 
     /// Rolls back. Dropping does the same, and costs a connection.
-    pub async fn rollback(mut self) {
+    pub async fn rollback(self) {
+        drop(self.roll_back().await);
+    }
+
+    /// The error says that the connection was lost before: then the server has rolled back.
+    async fn roll_back(mut self) -> Result<(), StoreError> {
         // With savepoints of the application inside, one level is not enough: the connection is closed instead.
-        if PgTransactionManager::get_transaction_depth(&self.conn) == 1
-            && PgTransactionManager::rollback(&mut self.conn).await.is_ok()
-        {
+        if PgTransactionManager::get_transaction_depth(&self.conn) == 1 {
+            PgTransactionManager::rollback(&mut self.conn).await.map_err(store_error)?;
             self.conn.give_back();
+            Ok(())
+        } else {
+            self.conn.ping().await.map_err(store_error)
         }
     }
 
@@ -182,7 +200,13 @@ impl PostgresTransaction {
             Kind::Aborted => StoreError::Refused(Box::new(Said(
                 "a statement of the transaction failed, and its error was passed over: rolled back",
             ))),
-            // The application has ended it.
+            // The server has refused it, and rolls back.
+            Kind::Refused | Kind::Conflict | Kind::Locked | Kind::Unavailable
+                if left_nothing(&error) && !is_of_no_transaction(&error) =>
+            {
+                store_error(error)
+            }
+            // The application has ended it, or may have.
             Kind::Refused | Kind::Conflict | Kind::Locked | Kind::Unavailable => {
                 StoreError::UnknownOutcome(Box::new(error))
             }

@@ -15,6 +15,8 @@
 //! # }
 //! ```
 //!
+//! What a network does to a connection with PostgreSQL, a [`PostgresProxy`] does: it loses and delays what it is told to.
+//!
 //! Nothing here is async: a start blocks the thread until the server answers, a second or so. A server ends when its
 //! [`Server`] is dropped, and its folder goes with it.
 
@@ -25,6 +27,7 @@ mod given;
 mod nats;
 mod port;
 mod postgres;
+mod proxy;
 mod ready;
 mod server;
 mod valkey;
@@ -37,5 +40,6 @@ pub use given::{
 };
 pub use nats::Nats;
 pub use postgres::Postgres;
+pub use proxy::{Fate, PostgresProxy, Trap};
 pub use server::Server;
 pub use valkey::Valkey;

@@ -1,6 +1,9 @@
 //! PostgreSQL.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -27,6 +30,14 @@ const UNSYNCED: [&str; 3] = ["fsync=off", "full_page_writes=off", "synchronous_c
 pub struct Postgres {
     program: Program,
     settings: Vec<String>,
+    tls: Option<Tls>,
+}
+
+/// What a server shows to clients, as PEM.
+#[derive(Debug, Clone)]
+struct Tls {
+    certificate: String,
+    key: String,
 }
 
 impl Postgres {
@@ -35,6 +46,7 @@ impl Postgres {
         Self {
             program: Program::new("PostgreSQL", programs.join("postgres")),
             settings: Vec::new(),
+            tls: None,
         }
     }
 
@@ -82,6 +94,13 @@ impl Postgres {
         self
     }
 
+    /// It takes encrypted connections as well, with this certificate and key, as PEM.
+    #[must_use]
+    pub fn tls(mut self, certificate: &str, key: &str) -> Self {
+        self.tls = Some(Tls { certificate: certificate.to_owned(), key: key.to_owned() });
+        self.set("ssl=on")
+    }
+
     /// Makes a data folder, starts the server and waits until it takes connections.
     ///
     /// # Errors
@@ -99,6 +118,11 @@ impl Postgres {
         let folder = self.program.folder("postgres", account)?;
         let data = folder.path().join("data");
         self.init(&data, &folder, account)?;
+        if let Some(Tls { certificate, key }) = &self.tls {
+            // Under the names that the server looks for.
+            secret(&data.join("server.crt"), certificate, account)?;
+            secret(&data.join("server.key"), key, account)?;
+        }
         let port = port::free()?;
         let mut arguments: Vec<OsString> = vec!["-D".into(), data.clone().into()];
         arguments.extend(["-p".into(), port.to_string().into()]);
@@ -125,4 +149,13 @@ impl Postgres {
         let log = String::from_utf8_lossy(&output.stderr).into_owned();
         Err(Error::Ended { name: "initdb", status: output.status, log })
     }
+}
+
+/// A file that only the server reads.
+fn secret(path: &Path, text: &str, account: Account) -> Result<(), Error> {
+    let mut options = File::options();
+    let file = options.create_new(true).write(true).mode(0o600).open(path);
+    let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(Error::io("write", path))?;
+    account.own(path)
 }

@@ -34,11 +34,13 @@ pub(crate) struct Program {
     pub(crate) tied: bool,
     /// Where its folder is made, if not where the environment says.
     pub(crate) root: Option<PathBuf>,
+    /// No file that it writes gets larger, in bytes.
+    pub(crate) files: Option<u64>,
 }
 
 impl Program {
     pub(crate) fn new(name: &'static str, path: PathBuf) -> Self {
-        Self { name, path, tied: false, root: None }
+        Self { name, path, tied: false, root: None, files: None }
     }
 
     /// A folder for one server.
@@ -122,6 +124,12 @@ impl Server {
         }
     }
 
+    /// From the next start on, no file that it writes gets larger: its writes fail as on a disk that is full. Needs no
+    /// privilege.
+    pub fn limit_files(&mut self, bytes: Option<u64>) {
+        self.program.files = bytes;
+    }
+
     /// Ends it in order: what it has is written first.
     ///
     /// # Errors
@@ -153,7 +161,7 @@ impl Server {
         let log = File::options().create(true).append(true).open(&path);
         let log = log.map_err(Error::io("write", &path))?;
         let errors = log.try_clone().map_err(Error::io("write", &path))?;
-        let mut command = command(&self.program.path, self.program.tied);
+        let mut command = command(&self.program);
         self.account.run(&mut command);
         command.args(&self.arguments).current_dir(self.folder.path());
         command.env("LC_ALL", "C").stdin(Stdio::null()).stdout(log).stderr(errors);
@@ -196,11 +204,19 @@ impl Drop for Server {
 
 /// The program as a command. Where the system can tie a process to the thread that started it, it does so with a small
 /// program that replaces itself by ours; elsewhere an interrupted task may leave a server behind.
-fn command(program: &Path, tied: bool) -> Command {
-    if tied && cfg!(target_os = "linux") {
+fn command(program: &Program) -> Command {
+    let path = &program.path;
+    if program.tied && cfg!(target_os = "linux") {
         let mut command = Command::new("setpriv");
-        command.args(["--pdeathsig", "INT", "--"]).arg(program);
+        command.args(["--pdeathsig", "INT", "--"]).arg(path);
         return command;
     }
-    Command::new(program)
+    if let Some(bytes) = program.files {
+        // In blocks, as the shell counts them.
+        let limit = format!("ulimit -S -f {} && exec \"$0\" \"$@\"", bytes / 512);
+        let mut command = Command::new("sh");
+        command.args(["-c", &limit]).arg(path);
+        return command;
+    }
+    Command::new(path)
 }

@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use surefoot_kernel_core::{BoxFuture, Commit, Committed, StoreError};
 use tokio::sync::watch;
 
+use crate::Aside;
+
 macro_rules! methods {
     ($($variant:ident = $name:literal $kind:ident),* $(,)?) => {
         /// A method of a store's ports.
@@ -143,6 +145,7 @@ struct Script {
     facts_read: u64,
     late: Vec<Commit>,
     weather: Option<Arc<dyn Weather>>,
+    aside: Option<Aside>,
     has_taken_over: bool,
     is_dead: bool,
 }
@@ -152,6 +155,14 @@ impl FaultPlan {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Nothing goes wrong, and every call is made aside.
+    #[must_use]
+    pub fn aside(aside: Aside) -> Self {
+        let plan = Self::new();
+        plan.script().aside = Some(aside);
+        plan
     }
 
     /// Calls go through this weather.
@@ -328,6 +339,15 @@ impl FaultPlan {
     ) -> Result<T, E> {
         let (fault, stop) = self.called(method);
         let nth = self.count(method);
+        let aside = self.script().aside.clone();
+        // Futures of stores are large, and this one is held by several others.
+        let call = Box::pin(call);
+        let call = async move {
+            match aside {
+                Some(aside) => aside.call(call).await,
+                None => call.await,
+            }
+        };
         let weather = self.script().weather.clone();
         let Some(weather) = weather else {
             return self.carry(method, (fault, stop), call, prevented).await;

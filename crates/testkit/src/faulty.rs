@@ -18,6 +18,7 @@ use surefoot_kernel_core::{
     TxStore, TxWork, VersionId, Work, WorkflowKey, WorkflowRow,
 };
 
+use crate::aside::at_home;
 use crate::fault::{FaultPlan, Method, Stop, When};
 
 /// A store behind a plan of faults. It counts calls.
@@ -353,7 +354,7 @@ struct FaultyWork<'w, Tx> {
 #[deny(clippy::missing_trait_methods)]
 impl<Tx: Send> TxWork<Tx> for FaultyWork<'_, Tx> {
     fn work<'a>(&'a mut self, tx: &'a mut Tx, locked: Locked) -> BoxFuture<'a, Work> {
-        Box::pin(async move {
+        Box::pin(at_home(async move {
             let work = self.inner.work(tx, locked).await;
             if let Work::Commit(commit) = &work {
                 self.stop = self.plan.stop_of(commit);
@@ -366,7 +367,7 @@ impl<Tx: Send> TxWork<Tx> for FaultyWork<'_, Tx> {
                     Work::Rollback
                 }
             }
-        })
+        }))
     }
 }
 

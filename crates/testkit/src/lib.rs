@@ -3,12 +3,14 @@
 
 #[cfg(feature = "ai")]
 mod ai;
+mod aside;
 mod bench;
 mod broker;
 pub mod certify;
 mod clock;
 pub mod coordination;
 mod dice;
+pub mod differential;
 mod drive;
 mod fault;
 mod faulty;
@@ -22,6 +24,7 @@ pub mod suite;
 
 #[cfg(feature = "ai")]
 pub use ai::{Say, ScriptedProvider};
+pub use aside::Aside;
 pub use bench::{Bench, Crash, End, StepEnd};
 pub use broker::{MemoryBroker, MemoryRateLimit};
 pub use clock::VirtualClock;

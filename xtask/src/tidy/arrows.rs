@@ -45,7 +45,8 @@ const ROWS: &[Row] = &[
     // A decorator of any store: its tests put it around stores, below a worker and an operator.
     Row { name: CODEC, uses: &[CORE], tests: &[LANGUAGE, STORE_SQLITE, WORKER, OPERATOR, TESTKIT] },
     Row { name: STORE_SQLITE, uses: &[CORE], tests: &[TESTKIT] },
-    Row { name: STORE_POSTGRES, uses: &[CORE], tests: &[TESTKIT] },
+    // Its tests kill whole workers.
+    Row { name: STORE_POSTGRES, uses: &[CORE], tests: &[LANGUAGE, WORKER, TESTKIT] },
     Row { name: WORKER, uses: &[CORE, LANGUAGE, SYNC_CORE], tests: &[TESTKIT] },
     Row { name: OPERATOR, uses: &[CORE, LANGUAGE], tests: &[TESTKIT] },
     Row { name: CONSOLE, uses: &[CORE, LANGUAGE, OPERATOR], tests: &[TESTKIT, TEST_SERVERS] },

@@ -1,2 +1,4 @@
 -- meta/server
-SELECT current_setting('server_version_num')::int AS version
+-- What a session asked for when it began tells whether somebody in between has dropped it.
+SELECT current_setting('server_version_num')::int AS version,
+    current_setting('plan_cache_mode') = 'force_generic_plan' AS is_ours

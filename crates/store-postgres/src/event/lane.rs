@@ -1,8 +1,8 @@
 //! The lane of events: whatever waits to be recorded goes into one statement, on a connection of its own.
 //!
 //! It does not wait long for anybody. A dedupe key that an open transaction of the application has recorded, and not
-//! committed, would keep every event behind it waiting: then the batch is halved until that one is alone, and it
-//! waits elsewhere.
+//! committed, would keep every event behind it waiting: then the batch is sifted elsewhere, halved until that one is
+//! alone, while the lane goes on; and that one waits.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,6 +22,10 @@ use crate::writer::Writer;
 
 /// How long the lane waits for a lock.
 const LOCK_WAIT: Duration = Duration::from_millis(100);
+/// How long a part of a batch waits that is sifted: as many times as it can be halved.
+const SIFT_WAIT: Duration = Duration::from_millis(20);
+/// Connections for batches that are sifted.
+const SIFT_SEATS: usize = 2;
 /// What one statement records at most.
 const BATCH_EVENTS: usize = 500;
 const BATCH_BYTES: usize = 8 << 20;
@@ -67,6 +71,7 @@ impl EmitLane {
             pool: Pool::new(&impatient, Use::Kernel, 1),
             at_work: Arc::new(AtWork {
                 clock: options.clock.clone(),
+                sift: Pool::new(&options.clone().lock_wait(SIFT_WAIT), Use::Kernel, SIFT_SEATS),
                 side: Pool::new(options, Use::Kernel, SIDE_SEATS),
                 writer,
             }),
@@ -98,6 +103,7 @@ struct Lane {
 /// What the lane shares with those that wait elsewhere.
 struct AtWork {
     clock: StoreClock,
+    sift: Arc<Pool>,
     side: Arc<Pool>,
     writer: Writer,
 }
@@ -106,18 +112,13 @@ impl Lane {
     async fn run(mut self) {
         while let Some(first) = self.next().await {
             let batch = self.gather(first);
-            let mut parts = vec![batch];
-            while let Some(part) = parts.pop() {
-                match self.at_work.record(&self.pool, part).await {
-                    Done::Answered { again } => self.again.extend(again),
-                    Done::Halve(mut part) => {
-                        // The first half is recorded first.
-                        parts.push(part.split_off(part.len() / 2));
-                        parts.push(part);
-                    }
-                    Done::Waits(ask) => {
-                        tokio::spawn(self.at_work.clone().wait(*ask));
-                    }
+            match self.at_work.record(&self.pool, batch).await {
+                Done::Answered { again } => self.again.extend(again),
+                Done::Halve(batch) => {
+                    tokio::spawn(self.at_work.clone().sift(batch));
+                }
+                Done::Waits(ask) => {
+                    tokio::spawn(self.at_work.clone().wait(*ask));
                 }
             }
         }
@@ -207,6 +208,21 @@ impl AtWork {
         None
     }
 
+    /// Records the events of a batch of which one keeps all from being recorded.
+    async fn sift(self: Arc<Self>, batch: Vec<Ask>) {
+        let mut parts = halves(batch);
+        while let Some(part) = parts.pop() {
+            match self.record(&self.sift, part).await {
+                Done::Answered { again } if again.is_empty() => {}
+                Done::Answered { again } => parts.push(again),
+                Done::Halve(part) => parts.extend(halves(part)),
+                Done::Waits(ask) => {
+                    tokio::spawn(self.clone().wait(*ask));
+                }
+            }
+        }
+    }
+
     /// Records one event on a connection that waits longer.
     async fn wait(self: Arc<Self>, ask: Ask) {
         let mut next = Some(ask);
@@ -223,6 +239,12 @@ impl AtWork {
             }
         }
     }
+}
+
+/// The first one is taken first.
+fn halves(mut batch: Vec<Ask>) -> Vec<Vec<Ask>> {
+    let second = batch.split_off(batch.len() / 2);
+    vec![second, batch]
 }
 
 /// What an error of the statement means to those that were in it.

@@ -8,7 +8,7 @@ use surefoot_kernel_core::{
 };
 
 use super::load::read_result;
-use super::lock::Locks;
+use super::lock::{Locks, hash};
 use super::read::{lock_run, readable};
 use super::row::{Head, read_run};
 use super::write::{Write, write_all};
@@ -23,6 +23,14 @@ impl Op for Claim {
     type Out = Vec<Run>;
     type Err = StoreError;
     const LANE: Lane = Lane::Claim;
+
+    /// The same claim may be made again while nobody knows what became of it: then it must not be under way any more, or
+    /// the second one would take other runs, and the first ones would wait for the end of their leases.
+    fn alone(&self) -> Option<i32> {
+        let Self(request) = self;
+        let (session, nonce) = (request.session.key().to_string(), request.nonce.to_string());
+        Some(hash(&[&session, &nonce]).cast_signed())
+    }
 
     async fn run<'a>(&'a self, conn: &'a mut PgConnection, cx: Cx) -> Result<Vec<Run>, StoreError> {
         Ok(claim(conn, &self.0, cx.now).await?)

@@ -7,9 +7,9 @@ use sqlx::PgConnection;
 
 use surefoot_kernel_core::{StoreError, Timestamp};
 
-use super::begin::{begin, commit, rollback};
+use super::begin::{begin, begin_alone, commit, rollback};
 use crate::clock::StoreClock;
-use crate::error::{PortError, commit_error, store_error};
+use crate::error::{Kind, PortError, commit_error, kind, store_error};
 use crate::pool::{Borrowed, Pool};
 
 /// On whose connections an operation runs.
@@ -51,6 +51,11 @@ pub(crate) trait Op: Send + Sync + 'static {
     type Out: Send + 'static;
     type Err: PortError;
     const LANE: Lane;
+
+    /// Two with the same key wait for each other: the second one sees all that the first one did.
+    fn alone(&self) -> Option<i32> {
+        None
+    }
 
     fn run<'a>(
         &'a self,
@@ -97,8 +102,17 @@ async fn attempt<O: Op>(
     mut conn: Borrowed,
     clock: &StoreClock,
 ) -> Result<O::Out, Failed<O::Err>> {
-    let began = begin(&mut conn).await;
-    let now = began.map_err(|error| Failed::ToBegin(store_error(error)))?;
+    let began = match op.alone() {
+        None => begin(&mut conn).await,
+        Some(key) => begin_alone(&mut conn, key).await,
+    };
+    let now = began.map_err(|error| match kind(&error) {
+        // It has waited for as long as anybody may.
+        Kind::Locked => Failed::InIt(store_error(error).into()),
+        Kind::Refused | Kind::Conflict | Kind::Aborted | Kind::Unavailable => {
+            Failed::ToBegin(store_error(error))
+        }
+    })?;
     let cx = Cx { now: clock.at(now), pause_at: Instant::now() + HOLD_MAX };
     match op.run(&mut conn, cx).await {
         Ok(out) => {

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, Row};
 use surefoot_store_postgres::{PostgresOptions, PostgresStore, migrations, sqlx};
+use surefoot_testkit::servers::PostgresProxy;
 
 /// A database of one test; dropped with it.
 pub(crate) struct Database {
@@ -22,7 +23,7 @@ pub(crate) enum Server {
 impl Server {
     pub(crate) const BOTH: [Self; 2] = [Self::Newest, Self::Oldest];
 
-    fn options(self) -> PgConnectOptions {
+    fn url(self) -> String {
         let variable = match self {
             Self::Newest => "DATABASE_URL",
             Self::Oldest => "DATABASE_URL_15",
@@ -32,7 +33,11 @@ impl Server {
             !url.is_empty(),
             "{variable} is not set: run `cargo xtask test`, or give the URL of a PostgreSQL server"
         );
-        PgConnectOptions::from_str(&url).unwrap().disable_statement_logging()
+        url
+    }
+
+    fn options(self) -> PgConnectOptions {
+        PgConnectOptions::from_str(&self.url()).unwrap().disable_statement_logging()
     }
 }
 
@@ -66,6 +71,21 @@ impl Database {
         PostgresOptions::of(self.server.options().database(&self.name))
     }
 
+    /// As somebody else.
+    pub(crate) fn options_as(&self, role: &str) -> PostgresOptions {
+        PostgresOptions::of(self.server.options().database(&self.name).username(role))
+    }
+
+    /// Through a proxy in front of its server.
+    pub(crate) fn through(&self, proxy: &PostgresProxy) -> PostgresOptions {
+        let options = self.server.options().host("127.0.0.1").port(proxy.port());
+        PostgresOptions::of(options.database(&self.name))
+    }
+
+    pub(crate) fn proxy(&self) -> PostgresProxy {
+        PostgresProxy::start(&self.server.url()).unwrap()
+    }
+
     /// For another process: see [`options_of`].
     pub(crate) fn name(&self) -> &str {
         &self.name
@@ -80,6 +100,11 @@ impl Database {
 /// A database of the newest server by its name.
 pub(crate) fn options_of(name: &str) -> PostgresOptions {
     PostgresOptions::of(Server::Newest.options().database(name))
+}
+
+/// A connection beside the store of such a database.
+pub(crate) async fn raw_of(name: &str) -> PgConnection {
+    Server::Newest.options().database(name).connect().await.unwrap()
 }
 
 /// A schema that was migrated once, for all tests of this build.

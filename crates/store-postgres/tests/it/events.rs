@@ -1,20 +1,24 @@
 //! Events and signals while others write at the same time.
 
+use std::pin::Pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use sqlx::Connection;
 use surefoot_kernel_core::retention::Force;
 use surefoot_kernel_core::{
-    Commit, Delete, Dependency, Dispatched, Emission, Emit, EmitError, EventFilter, EventStore,
-    Fact, LoadRequest, OperatorStore, Place, RetentionStore, Run, RunFilter, RunId, RunState,
-    RunStore, Scan, SendSignal, Signal, StoreError, TxStore,
+    Commit, Delete, Dependency, Dispatched, Emission, Emit, EmitError, Event, EventFilter,
+    EventStore, Fact, LoadRequest, OperatorStore, Place, RetentionStore, Run, RunFilter, RunId,
+    RunState, RunStore, Scan, SendSignal, Signal, StoreError, TxStore,
 };
 use surefoot_store_postgres::{PostgresStore, sqlx};
+use surefoot_testkit::servers::Fate;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use crate::published::{emit, order, published, record, started};
+use crate::published::{claim, emit, order, published, record, started};
 use crate::support::{app, load, scope};
+use crate::wire::{Wired, caught};
 
 /// What must come, however busy the machine is.
 async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
@@ -240,4 +244,66 @@ async fn a_signal_passes_a_locked_run_over_and_recovery_wakes_it() {
     let scan = Scan { app: app(), limit: 10 };
     assert_eq!(world.store.run_recover(scan.clone()).await.unwrap().woken, [runs[0].id]);
     assert!(world.store.run_recover(scan).await.unwrap().woken.is_empty());
+}
+
+/// What was begun first may be committed last: nothing is passed over since something later was seen before.
+///
+/// Covers field fault 122.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_that_comes_later_than_its_ids_is_not_passed_over() {
+    let world = published().await;
+    let (first, second) = (emit(order().deferred()), emit(order().deferred()));
+    let mut slow = world.store.begin().await.unwrap();
+    world.store.event_emit_in(&mut slow, first.clone()).await.unwrap();
+    let mut quick = world.store.begin().await.unwrap();
+    world.store.event_emit_in(&mut quick, second.clone()).await.unwrap();
+    quick.commit().await.unwrap();
+    let dispatched = world.store.event_dispatch(&app(), 10).await.unwrap();
+    assert_eq!(dispatched.dispatched, [second.id]);
+    assert_eq!(world.store.run_claim(claim(10)).await.unwrap().len(), 1);
+    slow.commit().await.unwrap();
+    let dispatched = world.store.event_dispatch(&app(), 10).await.unwrap();
+    assert_eq!(dispatched.dispatched, [first.id]);
+    assert_eq!(world.store.run_claim(claim(10)).await.unwrap().len(), 1);
+}
+
+type Sent = Pin<Box<dyn Future<Output = bool> + Send>>;
+
+/// An event that stands in the lane, in the order of the calls; completes when it is recorded, and says whether it is new.
+async fn sent(store: &PostgresStore, event: Event) -> Sent {
+    let (store, event) = (store.clone(), emit(event));
+    let mut sent: Sent = Box::pin(async move { store.event_emit(event).await.unwrap().new });
+    let is_done = std::future::poll_fn(|cx| Poll::Ready(sent.as_mut().poll(cx).is_ready())).await;
+    assert!(!is_done, "it was recorded at once");
+    sent
+}
+
+/// One event of a batch waits for a key that somebody holds: the batch is sifted beside the lane, and the lane goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_that_is_sifted_holds_up_nobody_else() {
+    let wired = Wired::of(published().await).await;
+    let mut tx = wired.world.store.begin().await.unwrap();
+    wired.world.store.event_emit_in(&mut tx, emit(order().dedupe_key("held"))).await.unwrap();
+    // The first goes alone, and those that come while it is on its way go together.
+    let first = wired.proxy.trap("event/emit", Fate::Delay);
+    let mut emits = JoinSet::new();
+    emits.spawn(sent(&wired.store, order()).await);
+    caught(&first).await;
+    let waits = tokio::spawn(sent(&wired.store, order().dedupe_key("held")).await);
+    for number in 0..40 {
+        emits.spawn(sent(&wired.store, order().dedupe_key(format!("free {number}"))).await);
+    }
+    // The batch itself is the next one, and its first half the one after that.
+    let batch = wired.proxy.trap("event/emit", Fate::Delay);
+    first.release();
+    caught(&batch).await;
+    let half = wired.proxy.trap("event/emit", Fate::Delay);
+    batch.release();
+    caught(&half).await;
+    assert!(wired.store.event_emit(emit(order())).await.unwrap().new);
+    half.release();
+    assert_eq!(emits.join_all().await.into_iter().filter(|new| *new).count(), 41);
+    assert!(!waits.is_finished());
+    tx.rollback().await;
+    assert!(waits.await.unwrap());
 }

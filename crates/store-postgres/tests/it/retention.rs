@@ -5,9 +5,9 @@ use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, PgConnection, Row};
 use surefoot_kernel_core::retention::Force;
 use surefoot_kernel_core::{
-    Commit, Delete, End, EventStore, Fact, Micros, OperatorStore, Place, PlanStore, Prunable,
-    Prune, RetentionError, RetentionStore, RowInput, RunState, RunStore, Signal, StoreError,
-    decide_row,
+    Commit, Delete, EmitError, End, EventStore, Fact, Micros, OperatorStore, Place, PlanStore,
+    Prunable, Prune, RetentionError, RetentionStore, RowInput, RunState, RunStore, Signal,
+    StoreError, TxStore, decide_row,
 };
 use surefoot_store_postgres::{PostgresStore, sqlx};
 
@@ -278,13 +278,49 @@ async fn an_emission_that_fails_anywhere_leaves_nothing() {
     let (failures, emission) = fails_cleanly(&world, async |store| {
         let emitted = store.event_emit(emit(order())).await;
         emitted.map_err(|error| {
-            let surefoot_kernel_core::EmitError::Store(error) = error else {
-                unreachable!("{error:?}")
-            };
+            let EmitError::Store(error) = error else { unreachable!("{error:?}") };
             error
         })
     })
     .await;
     assert!(emission.new && emission.runs.len() == 1);
     assert!(failures >= 8, "{failures}");
+}
+
+/// A transaction that sees the database as it was before a deletion began records nothing into what is being deleted: it
+/// is refused in favour of the deletion, and done again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_older_snapshot_emits_nothing_into_a_deletion() {
+    let world = published().await;
+    let mut conn = world.database.raw().await;
+    let name = world.database.name();
+    let default = "SET default_transaction_isolation = 'repeatable read'";
+    run_sql(&mut conn, format!("ALTER DATABASE {name} {default}")).await;
+    let store = world.other().await;
+    let mut tx = store.begin().await.unwrap();
+    sqlx::query("SELECT count(*) FROM surefoot.run").fetch_one(&mut *tx).await.unwrap();
+    // What is committed in the meantime is no deletion, and harms nobody.
+    record(&world, order()).await;
+    assert!(store.event_emit_in(&mut tx, emit(order())).await.is_ok());
+    tx.commit().await.unwrap();
+
+    let mut tx = store.begin().await.unwrap();
+    sqlx::query("SELECT count(*) FROM surefoot.run").fetch_one(&mut *tx).await.unwrap();
+    let place = Place { app: app(), scope: scope(), workflow: None };
+    let delete = Delete {
+        place: place.clone(),
+        force: Force::No,
+        actor: "ann".to_owned(),
+        reason: "over".to_owned(),
+    };
+    world.store.delete_begin(delete).await.unwrap();
+    while !world.store.delete_pass(place.clone(), 100).await.unwrap().done {}
+    let refused = store.event_emit_in(&mut tx, emit(order())).await;
+    assert!(
+        matches!(refused, Err(EmitError::Store(StoreError::TransactionConflict(_)))),
+        "{refused:?}"
+    );
+    tx.rollback().await;
+    let left = all(&mut conn, "SELECT FROM surefoot.event".to_owned()).await;
+    assert!(left.is_empty(), "{} events are left in what was deleted", left.len());
 }

@@ -70,7 +70,14 @@ impl<const IS_NEWEST: bool> StoreFactory for OwnDatabase<IS_NEWEST> {
         let statement = "INSERT INTO app_table (key, value) VALUES ($1, $2)
             ON CONFLICT (key) DO UPDATE SET value = excluded.value";
         let written = sqlx::query(statement).bind(key).bind(value).execute(tx).await;
-        written.map(drop).map_err(|error| StoreError::Refused(Box::new(error)))
+        written.map(drop).map_err(|error| {
+            // What is wrong with the row is the caller's; a line that is gone, or a full disk, is nobody's.
+            let code = error.as_database_error().and_then(|error| error.code());
+            match code.is_some_and(|code| code.starts_with("22") || code.starts_with("23")) {
+                true => StoreError::Refused(Box::new(error)),
+                false => StoreError::Unavailable(Box::new(error)),
+            }
+        })
     }
 
     async fn read_row(store: &PostgresStore, key: &str) -> Option<String> {

@@ -4,5 +4,6 @@
 mod nats;
 mod postgres;
 mod probe;
+mod proxy;
 mod tied;
 mod valkey;

@@ -156,6 +156,37 @@ pub async fn crash_matrix_in_steps<F: StoreFactory, S: Scenario<F>>(
     report
 }
 
+/// Runs a scenario so many times on data that its factory disturbs by itself, on the line for instance, and judges each as
+/// if an answer had been lost: the process lives, and finds out what became of whatever is in doubt. The first data set is
+/// for the undisturbed run; of each, the first two handles are the test's own.
+///
+/// # Panics
+/// If the undisturbed run does not come to its end: then the scenario is at fault.
+pub async fn disturbed_matrix<F: StoreFactory, S: Scenario<F>>(
+    scenario: S,
+    at_once: usize,
+    cases: usize,
+) -> Report {
+    let scenario = Arc::new(scenario);
+    let (points, expected) = undisturbed::<F, S>(&scenario).await;
+    let expected = Arc::new(expected);
+    let mut report = Report { cases, failures: Vec::new(), table: Table::default(), points };
+    let mut running = JoinSet::new();
+    for nth in 1..=cases {
+        if running.len() >= at_once.max(1) {
+            collect(&mut report, &mut running, &expected).await;
+        }
+        let method = Method::RunCommit;
+        let trouble = Trouble { nth: nth as u64, method, kind: Kind::AnswerLost };
+        running.spawn(one(Case::<F, S>::new(scenario.clone(), None), trouble));
+    }
+    while !running.is_empty() {
+        collect(&mut report, &mut running, &expected).await;
+    }
+    report.table = Table::default();
+    report
+}
+
 type Outcome = (Trouble, Result<Seen, String>);
 
 async fn one<F: StoreFactory, S: Scenario<F>>(case: Case<F, S>, trouble: Trouble) -> Outcome {

@@ -5,6 +5,7 @@
 mod bench;
 mod certify;
 mod children;
+mod differential;
 mod faulty;
 mod list;
 mod matrix;

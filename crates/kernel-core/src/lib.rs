@@ -55,7 +55,7 @@ pub use dry_run::{
 pub use effect::{EffectClass, EffectKey, EffectState, LostAttempt};
 pub use event::{
     CheckedEvent, CheckedSignal, Dependency, Dispatch, EVENT_MAX_PAYLOAD_BYTES, Event, Invocation,
-    SIGNAL_MAX_DATA_BYTES, START_EVENT, Signal, actor_of, schedule_event,
+    SIGNAL_MAX_DATA_BYTES, START_EVENT, Signal, actor_of, is_schedule_event, schedule_event,
 };
 pub use explain::{
     Coverage, EXPLAIN_MAX_ITERATIONS, EXPLAIN_MAX_STEPS, EffectNote, EffectNotes, ExplainInput,

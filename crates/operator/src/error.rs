@@ -65,6 +65,15 @@ pub enum OperatorError {
         /// What was given.
         code: String,
     },
+    /// The event type belongs to the scheduler.
+    #[error(
+        "events of type `{kind}` are emitted by the scheduler alone, or one of its slots would be taken: to start the \
+         workflow now, emit `surefoot.start` to it"
+    )]
+    OfSchedules {
+        /// The event type.
+        kind: String,
+    },
     /// A verb needs a reason.
     #[error("a reason is needed: it stands in the audit")]
     NoReason,
@@ -172,6 +181,7 @@ impl OperatorError {
             Self::InDoubt { .. } => ErrorClass::Unavailable,
             Self::NotACursor
             | Self::NotACode { .. }
+            | Self::OfSchedules { .. }
             | Self::NoReason
             | Self::ReasonTooLong { .. }
             | Self::Name(_)
@@ -215,6 +225,7 @@ impl OperatorError {
             | Self::ParentMovedOn(_)
             | Self::NotACursor
             | Self::NotACode { .. }
+            | Self::OfSchedules { .. }
             | Self::NoReason
             | Self::ReasonTooLong { .. }
             | Self::Name(_)
@@ -245,7 +256,10 @@ fn of_store(error: &StoreError) -> ErrorClass {
         StoreError::Conflict | StoreError::LeaseLost | StoreError::TransactionConflict(_)
     ) {
         ErrorClass::Conflict
-    } else if matches!(error, StoreError::Refused(_) | StoreError::Corrupt { .. }) {
+    } else if matches!(
+        error,
+        StoreError::Refused(_) | StoreError::BeingDeleted | StoreError::Corrupt { .. }
+    ) {
         ErrorClass::Refused
     } else {
         // Whether it happened is found out by looking again; every verb may be repeated with its revision.

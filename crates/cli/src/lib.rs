@@ -19,8 +19,8 @@
 //! Data goes to standard output, talk to standard error. What a command came to is its [`Exit`] code.
 
 mod args;
-mod builtin;
 mod broker;
+mod builtin;
 mod command;
 mod confirm;
 #[cfg(feature = "demo")]

@@ -15,10 +15,19 @@ pub const SIGNAL_MAX_DATA_BYTES: usize = 64 * 1024;
 /// The event type of the activation `start` that every workflow has.
 pub const START_EVENT: &str = "surefoot.start";
 
+/// How the event types of schedules begin.
+const SCHEDULE_EVENT_PREFIX: &str = "surefoot.schedule.";
+
 /// The event type of a workflow's schedule: it is emitted to that workflow alone.
 #[must_use]
 pub fn schedule_event(name: &str) -> String {
-    format!("surefoot.schedule.{name}")
+    format!("{SCHEDULE_EVENT_PREFIX}{name}")
+}
+
+/// Whether an event type is one of [`schedule_event`]: whoever emits it in the scheduler's place takes a slot from it.
+#[must_use]
+pub fn is_schedule_event(kind: &str) -> bool {
+    kind.starts_with(SCHEDULE_EVENT_PREFIX)
 }
 
 /// When the runs of an event are created.

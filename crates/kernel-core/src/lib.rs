@@ -55,7 +55,7 @@ pub use dry_run::{
 pub use effect::{EffectClass, EffectKey, EffectState, LostAttempt};
 pub use event::{
     CheckedEvent, CheckedSignal, Dependency, Dispatch, EVENT_MAX_PAYLOAD_BYTES, Event, Invocation,
-    SIGNAL_MAX_DATA_BYTES, START_EVENT, Signal, actor_of, schedule_event,
+    SIGNAL_MAX_DATA_BYTES, START_EVENT, Signal, actor_of, is_schedule_event, schedule_event,
 };
 pub use explain::{
     Coverage, Deed, EXPLAIN_MAX_ITERATIONS, EXPLAIN_MAX_STEPS, EffectNote, EffectNotes,
@@ -75,11 +75,12 @@ pub use ports::{
     FenceError, GroupRow, Ids, JournalEntry, JournalText, LoadRequest, Locked, NewTask,
     OpenEffectRow, OperatorStore, Page, PassTime, Place, PlanStore, Prunable, Prune, Pruned,
     Publish, PublishError, Published, Recovered, Redrive, Redriven, RenewRequest, Renewed,
-    RetentionError, RetentionStore, RunCount, RunDetail, RunFilter, RunRow, RunSpan, RunStore, Scan, ScheduleRow,
-    Schedules, SendSignal, SessionReport, SessionRow, SetActivation, SignalError, SignalRow,
-    SignalSent, Source, Standing, StoreError, StoreFact, Stored, StoredVersion, TASK_SIGNAL,
-    TIMELINE_MAX_SLICES, TakeOverRequest, Task, TaskEnd, TaskEnded, TaskHold, TaskState, TaskStore, Trace, TxStore,
-    TxWork, ValueResolver, WakeBus, Work, WorkflowRow,
+    RetentionError, RetentionStore, RunCount, RunDetail, RunFilter, RunRow, RunSpan, RunStore,
+    Scan, ScheduleRow, Schedules, SendSignal, SessionReport, SessionRow, SetActivation,
+    SignalError, SignalRow, SignalSent, Source, Standing, StoreError, StoreFact, Stored,
+    StoredVersion, TASK_SIGNAL, TIMELINE_MAX_SLICES, TakeOverRequest, Task, TaskEnd, TaskEnded,
+    TaskHold, TaskState, TaskStore, Trace, TxStore, TxWork, ValueResolver, WakeBus, Work,
+    WorkflowRow,
 };
 pub use run::{
     Attention, CancelRequest, Failure, Fenced, Lease, Mode, OpenEffect, Origin, Parent, Phase,

@@ -34,23 +34,28 @@ pub const fn run_held_by(
     effect: Option<EffectState>,
     force: Force,
 ) -> Option<HeldBy> {
-    match (effect_is_open(effect), force) {
-        (true, Force::No) => return Some(HeldBy::Effect),
-        // Whoever may still be executing it has to be gone: a row is never taken from under its worker.
-        (true, Force::Unexplained) => {
-            return match state {
-                RunState::Running => Some(HeldBy::Life),
-                RunState::Queued
-                | RunState::Waiting
-                | RunState::NeedsAttention
-                | RunState::Succeeded
-                | RunState::Failed
-                | RunState::Canceled => None,
-            };
-        }
-        (false, Force::No | Force::Unexplained) => {}
+    if !effect_is_open(effect) {
+        return if state.is_terminal() { None } else { Some(HeldBy::Life) };
     }
-    if state.is_terminal() { None } else { Some(HeldBy::Life) }
+    match (state, force) {
+        // Whoever may still be executing it has to be gone: a row is never taken from under its worker.
+        (RunState::Running, Force::No | Force::Unexplained)
+        // It is found out without a person, or becomes a person's.
+        | (RunState::Queued | RunState::Waiting, Force::No) => Some(HeldBy::Life),
+        (
+            RunState::NeedsAttention | RunState::Succeeded | RunState::Failed | RunState::Canceled,
+            Force::No,
+        ) => Some(HeldBy::Effect),
+        (
+            RunState::Queued
+            | RunState::Waiting
+            | RunState::NeedsAttention
+            | RunState::Succeeded
+            | RunState::Failed
+            | RunState::Canceled,
+            Force::Unexplained,
+        ) => None,
+    }
 }
 
 const fn effect_is_open(effect: Option<EffectState>) -> bool {
@@ -122,7 +127,8 @@ mod tests {
     #[test]
     fn force_gives_up_effects_but_takes_no_row_from_a_worker() {
         for (state, effect) in pairs() {
-            let freed = run_held_by(state, effect, Force::No) == Some(HeldBy::Effect)
+            let freed = (run_held_by(state, effect, Force::No) == Some(HeldBy::Effect)
+                || !state.is_terminal())
                 && run_held_by(state, effect, Force::Unexplained).is_none();
             let open = effect_is_open(effect);
             assert_eq!(freed, open && state != RunState::Running, "{state} {effect:?}");

@@ -2,7 +2,7 @@
 
 use surefoot_kernel_core::{
     Activate, Amounts, App, Emit, EmitError, Event, Ids, LoadRequest, Publish, PublishError, RunId,
-    Scope, SendSignal, Signal, SignalError, WorkflowKey, check_actor,
+    Scope, SendSignal, Signal, SignalError, WorkflowKey, check_actor, is_schedule_event,
 };
 use surefoot_language::{Bindings, Finding, Manifest, bind, compile};
 
@@ -153,10 +153,13 @@ impl Operator {
     /// Records an event; its runs exist when this returns, unless it is deferred.
     ///
     /// # Errors
-    /// What [`Event::check`] refuses; the store's.
+    /// What [`Event::check`] refuses; [`OperatorError::OfSchedules`]; the store's.
     pub async fn emit(&self, ids: &dyn Ids, emit: EmitEvent) -> Result<EmittedView, OperatorError> {
         let EmitEvent { app, scope, event } = emit;
         let event = event.check()?;
+        if is_schedule_event(&event.kind) {
+            return Err(OperatorError::OfSchedules { kind: event.kind });
+        }
         let emit = Emit { app, scope, id: ids.event(), event, eager: None };
         emit.check_names().map_err(EmitError::from)?;
         let emission = self.store.event_emit(emit.clone()).await?;

@@ -43,7 +43,20 @@ impl Operator {
             found: format!("this machine's clock is {}", ahead(skew)),
             help: Some("leases and deadlines go by the store's clock alone".to_owned()),
         });
-        for app in self.health(None, None).await?.apps {
+        let apps = match self.health(None, None).await {
+            Ok(health) => health.apps,
+            // What the store said of itself above is worth more than a number that cannot be read.
+            Err(error) => {
+                checks.push(CheckView {
+                    name: "health".to_owned(),
+                    ok: false,
+                    found: format!("it cannot be read: {error}"),
+                    help: Some("mend what stands above first".to_owned()),
+                });
+                Vec::new()
+            }
+        };
+        for app in apps {
             // Versions of one module have several footprints; what is lacking is said once.
             let lacking: BTreeSet<String> = app.missing_modules.iter().map(wanted).collect();
             let lacking: Vec<String> = lacking.into_iter().collect();

@@ -65,6 +65,15 @@ pub enum OperatorError {
         /// What was given.
         code: String,
     },
+    /// The event type belongs to the scheduler.
+    #[error(
+        "events of type `{kind}` are emitted by the scheduler alone, or one of its slots would be taken: to start the \
+         workflow now, emit `surefoot.start` to it"
+    )]
+    OfSchedules {
+        /// The event type.
+        kind: String,
+    },
     /// A verb needs a reason.
     #[error("a reason is needed: it stands in the audit")]
     NoReason,
@@ -222,6 +231,7 @@ impl OperatorError {
             Self::InDoubt { .. } => ErrorKind::InDoubt,
             Self::NotACursor
             | Self::NotACode { .. }
+            | Self::OfSchedules { .. }
             | Self::NoReason
             | Self::ReasonTooLong { .. }
             | Self::Name(_)
@@ -274,6 +284,7 @@ impl OperatorError {
             | Self::ParentMovedOn(_)
             | Self::NotACursor
             | Self::NotACode { .. }
+            | Self::OfSchedules { .. }
             | Self::NoReason
             | Self::ReasonTooLong { .. }
             | Self::Name(_)
@@ -304,7 +315,7 @@ fn of_store(error: &StoreError) -> ErrorKind {
         StoreError::Conflict | StoreError::LeaseLost | StoreError::TransactionConflict(_)
     ) {
         ErrorKind::Conflict
-    } else if matches!(error, StoreError::Refused(_)) {
+    } else if matches!(error, StoreError::Refused(_) | StoreError::BeingDeleted) {
         ErrorKind::Refused
     } else if matches!(error, StoreError::Corrupt { .. }) {
         ErrorKind::Unreadable

@@ -239,6 +239,19 @@ fn notes(numbers: &AppHealth, missing: &[MissingModuleView], skew: Option<i64>) 
             numbers.dry_runs_due
         ));
     }
+    for place in &numbers.deleting {
+        notes.push(format!(
+            "the deletion of {place} has begun and has not ended: until the same `surefoot delete` has, nothing is \
+             published or emitted there"
+        ));
+    }
+    if numbers.trees_half_deleted > 0 {
+        let (count, trees) = (numbers.trees_half_deleted, "of which a part is deleted already");
+        let them = if count == 1 { "1 tree of runs" } else { &format!("{count} trees of runs") };
+        notes.push(format!(
+            "{them} {trees}: a `surefoot prune` or `surefoot delete` was stopped, and the same one goes on"
+        ));
+    }
     if numbers.events_unmatched > 0 {
         notes.push(format!("{} matched no workflow", events(numbers.events_unmatched)));
     }

@@ -99,8 +99,44 @@ pub(crate) fn store_error(error: sqlx::Error) -> StoreError {
         Kind::Interrupted => {
             StoreError::TransactionTimeout { limit_ms: crate::TRANSACTION_LIMIT_MS }
         }
-        Kind::Unavailable => StoreError::Unavailable(Box::new(error)),
+        Kind::Unavailable => match cure(&error) {
+            Some(what) => StoreError::Unavailable(Box::new(Trouble { what, source: error })),
+            None => StoreError::Unavailable(Box::new(error)),
+        },
     }
+}
+
+/// What SQLite says of the file or the disk, with what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}")]
+struct Trouble {
+    what: &'static str,
+    #[source]
+    source: sqlx::Error,
+}
+
+fn cure(error: &sqlx::Error) -> Option<&'static str> {
+    Some(match code(error)? & 0xff {
+        // SQLITE_PERM, SQLITE_READONLY.
+        3 | 8 => {
+            "the file, or the folder that it is in, cannot be written: let this user write to both"
+        }
+        // SQLITE_IOERR.
+        10 => "the disk failed: look at it, and at the system's log, before anything else",
+        // SQLITE_CORRUPT.
+        11 => "the file is damaged: `surefoot doctor` says more; restore it from a backup",
+        // SQLITE_FULL.
+        13 => "the disk is full: make room, then go on; what was acknowledged is there",
+        // SQLITE_CANTOPEN.
+        14 => {
+            "the file cannot be opened: its folder must exist, and this user must be able to write there"
+        }
+        // SQLITE_NOTADB.
+        26 => {
+            "the file is not a database, or is damaged: name another one, or restore it from a backup"
+        }
+        _ => return None,
+    })
 }
 
 pub(crate) fn unavailable(said: &'static str) -> StoreError {

@@ -12,7 +12,7 @@ mod looking;
 mod places;
 mod refusals;
 mod retaining;
-mod serving;
 mod running;
+mod serving;
 mod shell;
 mod syncing;

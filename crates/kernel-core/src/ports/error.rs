@@ -53,6 +53,12 @@ pub enum StoreError {
     /// The store refused this one write; others of its batch are not touched.
     #[error("the store refused the write")]
     Refused(#[source] Source),
+    /// A part of the run's tree is deleted already: nothing in it moves any more.
+    #[error(
+        "a part of the run's tree is deleted already, and nothing in it moves any more: the pruning or the deletion \
+         that was stopped there goes on when the same command is given again"
+    )]
+    BeingDeleted,
     /// Stored data is not what the kernel wrote.
     #[error("run {run} cannot be read: {what}")]
     Corrupt {

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use serde_json::Value;
 
-use super::{GroupRow, JournalEntry, StoreError};
+use super::{GroupRow, JournalEntry, Place, StoreError};
 use crate::plan::Footprint;
 use crate::{
     App, Budget, EffectState, EventId, Invocation, Micros, Mode, OpenEffect, RestoreInvalid, Run,
@@ -359,6 +359,10 @@ pub struct AppHealth {
     pub events_dead_lettered: u64,
     /// Events that nobody listens to and that still have their payload.
     pub events_unmatched: u64,
+    /// Workflows and scopes whose deletion has begun, at most 100.
+    pub deleting: Vec<Place>,
+    /// Trees of runs of which a part is deleted: a pruning or a deletion was stopped there.
+    pub trees_half_deleted: u64,
 }
 
 /// One thing about a store that is as it should be, or not.

@@ -131,3 +131,14 @@ async fn caps_are_listed_and_compared() {
         ])
     );
 }
+
+/// Whoever emits in the scheduler's place would take a slot from it.
+#[tokio::test]
+async fn the_events_of_schedules_are_not_emitted_by_hand() {
+    let world = World::new();
+    let event = Event::new("surefoot.schedule.every", json!({})).target("cron");
+    let emit = EmitEvent { app: app(), scope: Scope::from(SCOPE), event };
+    let error = world.operator.emit(&world.ids, emit).await.unwrap_err();
+    assert_eq!(error.class(), ErrorClass::Usage);
+    assert!(error.to_string().contains("`surefoot.schedule.every`"), "{error}");
+}

@@ -1,2 +1,4 @@
 -- retention/doomed
-SELECT root FROM surefoot.doomed WHERE app = $1 LIMIT $2
+SELECT doomed.root
+FROM surefoot.doomed AS doomed JOIN surefoot.run AS run ON run.id = doomed.root
+WHERE doomed.app = $1 AND ($2::text IS NULL OR run.scope = $2) LIMIT $3

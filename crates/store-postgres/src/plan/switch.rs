@@ -4,7 +4,7 @@ use sqlx::{PgConnection, Row};
 
 use surefoot_kernel_core::{ActivationSet, PublishError, SetActivation, Timestamp};
 
-use super::publish::{Workflow, lock_workflow};
+use super::publish::{Workflow, check_stays, lock_workflow};
 use crate::error::{Fault, store_error};
 use crate::run::write::{About, audit_write};
 use crate::sql;
@@ -23,8 +23,9 @@ impl Op for Switch {
         cx: Cx,
     ) -> Result<ActivationSet, PublishError> {
         let set = &self.0;
-        let Workflow { no, .. } =
-            lock_workflow(conn, (&set.app, &set.scope, &set.workflow)).await?;
+        let of = (&set.app, &set.scope, &set.workflow);
+        check_stays(conn, of).await?;
+        let Workflow { no, .. } = lock_workflow(conn, of).await?;
         if let Some(key) = &set.activation {
             let query = sqlx::query(sql::WORKFLOW_HAS_ACTIVATION).bind(no).bind(&**key);
             let found = query.fetch_optional(&mut *conn).await.map_err(store_error)?;

@@ -9,10 +9,7 @@ mod tree;
 
 use sqlx::postgres::PgQueryResult;
 
-use surefoot_kernel_core::StoreError;
-
 pub(crate) use self::tree::is_doomed;
-use crate::error::Said;
 
 /// Rows that one statement deletes.
 const CHUNK: usize = 50;
@@ -29,9 +26,4 @@ fn length(number: usize) -> u32 {
 
 fn affected(result: &PgQueryResult) -> u32 {
     u32::try_from(result.rows_affected()).unwrap_or(u32::MAX)
-}
-
-/// Why nothing moves in a tree of which a part is deleted.
-pub(crate) fn gone_there() -> StoreError {
-    StoreError::Refused(Box::new(Said("its tree is being deleted: nothing in it moves any more")))
 }

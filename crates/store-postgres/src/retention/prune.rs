@@ -41,8 +41,8 @@ async fn find_roots(
     states: &[RunState],
 ) -> Result<Found, Fault> {
     let limit = clamp(prune.limit);
-    // What was begun is ended first, whatever the policy says now.
-    let mut roots = begun(conn, prune.app.as_str(), limit).await?;
+    // What was begun where the policy reaches is ended first, whatever else it says now.
+    let mut roots = begun(conn, (&prune.app, prune.scope.as_ref()), limit).await?;
     if !roots.is_empty() {
         return Ok(Found { roots, more: true, ..Found::default() });
     }

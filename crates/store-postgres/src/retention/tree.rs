@@ -4,8 +4,8 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 use uuid::Uuid;
 
-use surefoot_kernel_core::RunId;
 use surefoot_kernel_core::retention::{Force, holding};
+use surefoot_kernel_core::{App, RunId, Scope};
 
 use super::{CHUNK, affected};
 use crate::error::Fault;
@@ -37,11 +37,12 @@ pub(super) enum Felled {
 /// Trees whose deletion has begun.
 pub(super) async fn begun(
     conn: &mut PgConnection,
-    app: &str,
+    (app, scope): (&App, Option<&Scope>),
     limit: u32,
 ) -> Result<Vec<RunId>, Fault> {
-    let query = sqlx::query(sql::RETENTION_DOOMED).bind(app).bind(i64::from(limit));
-    let rows = query.fetch_all(conn).await?;
+    let query =
+        sqlx::query(sql::RETENTION_DOOMED).bind(app.as_str()).bind(scope.map(Scope::as_str));
+    let rows = query.bind(i64::from(limit)).fetch_all(conn).await?;
     rows.iter().map(|row| read_key(row, "root")).collect()
 }
 

@@ -20,7 +20,7 @@ use crate::budget::Charges;
 use crate::child::cancel;
 use crate::child::settle::{GroupLocks, awaited, check_revival, revive};
 use crate::error::Fault;
-use crate::retention::{gone_there, is_doomed};
+use crate::retention::is_doomed;
 use crate::writer::{Cx, Lane, Op};
 
 /// What became of one commit of a batch.
@@ -97,7 +97,10 @@ fn head_of(
 fn verdict_in(Fault(error): Fault) -> Result<StoreError, Fault> {
     let is_verdict = matches!(
         error,
-        StoreError::ParentMovedOn { .. } | StoreError::Corrupt { .. } | StoreError::Refused(_)
+        StoreError::ParentMovedOn { .. }
+            | StoreError::BeingDeleted
+            | StoreError::Corrupt { .. }
+            | StoreError::Refused(_)
     );
     if is_verdict { Ok(error) } else { Err(Fault(error)) }
 }
@@ -119,7 +122,7 @@ impl Ready {
     ) -> Result<Option<Write<'c>>, Fault> {
         // Only a retry leaves an end; it must not bring back a tree that is half gone.
         if head.state.is_terminal() && is_doomed(conn, head.id).await? {
-            return Err(gone_there().into());
+            return Err(StoreError::BeingDeleted.into());
         }
         let mut write = Write::of(head, commit);
         if !self.groups.of_child(conn, &write).await? {

@@ -17,9 +17,16 @@ WITH RECURSIVE
         UNION ALL
         SELECT (SELECT min(app) FROM surefoot_signal WHERE app > of_signal.app)
         FROM of_signal WHERE of_signal.app IS NOT NULL
+    ),
+    of_audit (app) AS (
+        SELECT min(app) FROM surefoot_audit
+        UNION ALL
+        SELECT (SELECT min(app) FROM surefoot_audit WHERE app > of_audit.app)
+        FROM of_audit WHERE of_audit.app IS NOT NULL
     )
 SELECT app FROM of_workflow WHERE app IS NOT NULL
 UNION SELECT app FROM of_event WHERE app IS NOT NULL
 UNION SELECT app FROM of_signal WHERE app IS NOT NULL
+UNION SELECT app FROM of_audit WHERE app IS NOT NULL
 UNION SELECT app FROM surefoot_worker_session
 ORDER BY app

@@ -5,8 +5,8 @@ use sqlx::{Row, SqliteConnection};
 
 use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::{
-    App, AppHealth, AuditRow, Code, EffectState, EventStatus, Mode, RunId, RunState, Scope,
-    SessionId, SessionRow, Standing, Timestamp, VersionId,
+    App, AppHealth, AuditRow, Code, EffectState, EventStatus, Mode, Place, RunId, RunState, Scope,
+    SessionId, SessionRow, Standing, Timestamp, VersionId, WorkflowKey,
 };
 
 use crate::error::Fault;
@@ -78,7 +78,28 @@ pub(crate) async fn health(
         ..AppHealth::default()
     };
     count_effects(conn, app, &mut health).await?;
+    count_deletions(conn, app, &mut health).await?;
     Ok(health)
+}
+
+/// Deletions that have begun.
+async fn count_deletions(
+    conn: &mut SqliteConnection,
+    app: &App,
+    health: &mut AppHealth,
+) -> Result<(), Fault> {
+    let rows = sqlx::query(sql::OPERATOR_DELETING).bind(app.as_str()).fetch_all(&mut *conn).await?;
+    for row in &rows {
+        let workflow: String = row.try_get("workflow")?;
+        health.deleting.push(Place {
+            app: app.clone(),
+            scope: Scope::from(row.try_get::<String, _>("scope")?),
+            workflow: (!workflow.is_empty()).then(|| WorkflowKey::from(workflow)),
+        });
+    }
+    let query = sqlx::query(sql::OPERATOR_HALF_DELETED).bind(app.as_str());
+    health.trees_half_deleted = read_count(&query.fetch_one(conn).await?, "count")?;
+    Ok(())
 }
 
 async fn count_effects(

@@ -53,8 +53,8 @@ pub(crate) async fn publish(
     Ok(write(conn, publish, now).await?)
 }
 
-/// Nothing is published into what is being deleted.
-async fn check_stays(
+/// Nothing is published into what is being deleted, or switched there.
+pub(super) async fn check_stays(
     conn: &mut SqliteConnection,
     (app, scope, workflow): (&App, &Scope, &WorkflowKey),
 ) -> Result<(), PublishError> {

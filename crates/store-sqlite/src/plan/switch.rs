@@ -4,6 +4,7 @@ use sqlx::{Row, SqliteConnection};
 
 use surefoot_kernel_core::{ActivationSet, PublishError, SetActivation, Timestamp};
 
+use super::publish::check_stays;
 use crate::error::{Fault, store_error};
 use crate::run::write::{About, audit_write};
 use crate::sql;
@@ -23,6 +24,7 @@ impl Op for Switch {
     ) -> Result<ActivationSet, PublishError> {
         let set = &self.0;
         let missing = |what: String| PublishError::NotFound { what };
+        check_stays(conn, (&set.app, &set.scope, &set.workflow)).await?;
         let workflow = sqlx::query(sql::WORKFLOW_BY_KEY)
             .bind(set.app.as_str())
             .bind(set.scope.as_str())

@@ -5,13 +5,13 @@ use sqlx::{Row, SqliteConnection};
 use surefoot_kernel_core::retention::Force;
 use surefoot_kernel_core::{
     Commit, Delete, Deleted, EffectState, OpenEffectRow, Place, RetentionError, RunId, StepKey,
-    StoreError, Timestamp, decide_row,
+    Timestamp, decide_row,
 };
 
 use super::place::names;
 use super::tree::{AuditOf, fell_all};
 use super::{clamp, held, held_by_effect, length, list};
-use crate::error::{Fault, Said};
+use crate::error::Fault;
 use crate::event::emit::{sixteen, unreadable};
 use crate::run::read::runs_by_no;
 use crate::run::wake::write_decided;
@@ -395,9 +395,4 @@ async fn drop_workflows(
     audit_write(conn, About { app, scope }, &audit, (None, None), cx.now).await?;
     done.done = true;
     Ok(done)
-}
-
-/// What a write says into a place that is being deleted.
-pub(crate) fn gone_there() -> StoreError {
-    StoreError::Refused(Box::new(Said("its tree is being deleted: nothing in it moves any more")))
 }

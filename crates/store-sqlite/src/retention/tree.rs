@@ -2,8 +2,8 @@
 
 use sqlx::{Row, SqliteConnection};
 
-use surefoot_kernel_core::RunId;
 use surefoot_kernel_core::retention::Force;
+use surefoot_kernel_core::{App, RunId, Scope};
 
 use super::{CHUNK, held, list};
 use crate::error::Fault;
@@ -34,11 +34,12 @@ pub(super) enum Felled {
 /// Trees whose deletion has begun.
 pub(super) async fn begun(
     conn: &mut SqliteConnection,
-    app: &str,
+    (app, scope): (&App, Option<&Scope>),
     limit: u32,
 ) -> Result<Vec<RunId>, Fault> {
-    let query = sqlx::query(sql::RETENTION_DOOMED).bind(app).bind(limit);
-    let rows = query.fetch_all(conn).await?;
+    let query =
+        sqlx::query(sql::RETENTION_DOOMED).bind(app.as_str()).bind(scope.map(Scope::as_str));
+    let rows = query.bind(limit).fetch_all(conn).await?;
     rows.iter().map(|row| sixteen(row, "root").map(RunId::from_bytes)).collect()
 }
 

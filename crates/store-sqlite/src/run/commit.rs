@@ -15,7 +15,6 @@ use crate::budget::Charges;
 use crate::child::cancel;
 use crate::child::settle::{Revived, check_revival};
 use crate::error::Fault;
-use crate::retention::delete::gone_there;
 use crate::retention::is_doomed;
 
 /// Commits of different runs, each with an answer of its own: an error costs all of them, a verdict only one.
@@ -38,7 +37,7 @@ pub(crate) async fn commit_group(
             Some(Ok(head)) => match commit.before.check_counters(head.generation, head.revision) {
                 // Only a retry leaves an end; it must not bring back a tree that is half gone.
                 Ok(()) if head.state.is_terminal() && is_doomed(conn, head.no).await? => {
-                    Err(gone_there())
+                    Err(StoreError::BeingDeleted)
                 }
                 Ok(()) => {
                     let before = (head.state, head.held);

@@ -5,8 +5,8 @@ use sqlx::{AssertSqlSafe, Row, SqlSafeStr, SqliteConnection};
 use surefoot_kernel_core::retention::Force;
 use surefoot_kernel_core::{
     Commit, Delete, End, EventStore, Fact, Micros, OperatorStore, Place, PlanStore, Prunable,
-    Prune, RetentionError, RetentionStore, RowInput, Run, RunState, RunStore, SaidBy, Signal,
-    StoreError, decide_row,
+    Prune, Pruned, RetentionError, RetentionStore, RowInput, Run, RunState, RunStore, SaidBy,
+    Signal, StoreError, decide_row,
 };
 use surefoot_store_sqlite::{SqliteStore, sqlx};
 
@@ -239,6 +239,12 @@ async fn a_tree_too_large_for_one_transaction_is_deleted_in_parts_and_not_retrie
     let mut parts = 0;
     loop {
         let pruned = world.store.prune(prune.clone()).await.unwrap();
+        if deleted == 0 {
+            // What was begun in one scope is nothing to those who prune another one.
+            let elsewhere = Prune { scope: Some("elsewhere".into()), ..prune.clone() };
+            assert_eq!(world.store.prune(elsewhere).await.unwrap(), Pruned::default());
+            assert_eq!(world.store.app_health(&app()).await.unwrap().trees_half_deleted, 1);
+        }
         deleted += pruned.deleted;
         parts += 1;
         if !pruned.more {
@@ -250,7 +256,7 @@ async fn a_tree_too_large_for_one_transaction_is_deleted_in_parts_and_not_retrie
         let row = load(&world.store, root.id).await.run;
         let facts = decide_row(&row, RowInput::Retry, before).unwrap();
         let retried = world.store.run_commit(Commit::new(&row, &facts)).await;
-        assert!(matches!(retried, Err(StoreError::Refused(_))), "{retried:?}");
+        assert!(matches!(retried, Err(StoreError::BeingDeleted)), "{retried:?}");
         assert_eq!(load(&world.store, root.id).await.run, row);
     }
     assert_eq!(deleted, 20_001);
@@ -269,6 +275,39 @@ async fn the_store_checks_itself() {
     assert!(names.contains(&"journal mode") && names.contains(&"integrity"), "{names:?}");
     let emitted = world.store.event_emit(emit(order())).await.unwrap();
     assert_eq!(emitted.runs.len(), 1);
+    let mut conn = raw(world.store.path()).await;
+    for (drop, lacking) in [
+        ("DROP INDEX surefoot_audit_run", "index `surefoot_audit_run`"),
+        ("DROP TABLE surefoot_audit", "table `surefoot_audit`"),
+    ] {
+        run_sql(&mut conn, drop.to_owned()).await;
+        let facts = world.store.store_check().await.unwrap();
+        let bad: Vec<_> = facts.iter().filter(|fact| !fact.ok).collect();
+        assert!(bad.len() == 1 && bad[0].found.contains(lacking), "{facts:?}");
+    }
+}
+
+/// A damaged file is what `doctor` is there for: it says so, and does not end with an error.
+#[tokio::test]
+async fn a_damaged_file_is_a_finding() {
+    use std::io::{Seek as _, SeekFrom, Write as _};
+    let world = World::published().await;
+    for _ in 0..50 {
+        world.store.event_emit(emit(order())).await.unwrap();
+    }
+    let mut conn = raw(world.store.path()).await;
+    run_sql(&mut conn, "PRAGMA wal_checkpoint(TRUNCATE)".to_owned()).await;
+    let find = "SELECT rootpage FROM sqlite_schema WHERE name = 'surefoot_run_live'";
+    let page: i64 = all(&mut conn, find.to_owned()).await[0].get(0);
+    drop(conn);
+    let path = world.store.path().to_owned();
+    let mut file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.seek(SeekFrom::Start((page.cast_unsigned() - 1) * 4096)).unwrap();
+    file.write_all(&[0xff; 4096]).unwrap();
+    drop(file);
+    let store = SqliteStore::open(&path).await.unwrap();
+    let facts = store.store_check().await.unwrap();
+    assert!(facts.iter().any(|fact| fact.name == "integrity" && !fact.ok), "{facts:?}");
 }
 
 /// What was read on one connection and is deleted on another one must be the same row still: a number that was free for

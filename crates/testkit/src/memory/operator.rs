@@ -18,8 +18,10 @@ impl State {
         let events = self.events.values().map(|entry| &entry.app);
         let signals = self.signals.keys().map(|key| &key.app);
         let sessions = self.sessions.values().map(|entry| &entry.report.app);
+        // Audit rows outlive what they tell of.
+        let audits = self.audit.iter().map(|(app, _)| app);
         let mut apps: Vec<App> =
-            workflows.chain(events).chain(signals).chain(sessions).cloned().collect();
+            workflows.chain(events).chain(signals).chain(sessions).chain(audits).cloned().collect();
         apps.sort_unstable();
         apps.dedup();
         apps
@@ -194,6 +196,13 @@ impl State {
             oldest_pending_event: pending.map(|entry| entry.recorded_at).min(),
             events_dead_lettered: with(EventStatus::DeadLettered),
             events_unmatched: with(EventStatus::Unmatched),
+            deleting: self
+                .deleting
+                .keys()
+                .filter(|place| place.app == *app)
+                .take(100)
+                .cloned()
+                .collect(),
             ..AppHealth::default()
         };
         for (run, effect) in runs.iter().filter_map(|run| Some((run, run.effect()?))) {

@@ -88,6 +88,7 @@ impl State {
     ) -> Result<ActivationSet, PublishError> {
         let missing = |what: String| PublishError::NotFound { what };
         let id = (set.app.clone(), set.scope.clone(), set.workflow.clone());
+        self.check_stays(&id)?;
         let workflow = self.workflows.get_mut(&id);
         let workflow = workflow.ok_or_else(|| missing(format!("workflow `{}`", set.workflow)))?;
         let mut keys: BTreeSet<String> = workflow.known.clone();

@@ -8,10 +8,10 @@ use surefoot_kernel_core::{
     App, Audit, CreateDryRun, Delete, Deleted, Emit, EmitError, Event, EventFilter, EventStatus,
     EventStore as _, LoadRequest, OperatorStore as _, Place, PlanStore as _, Prunable, Prune,
     Publish, PublishError, Redrive, RetentionError, RetentionStore as _, RunFilter, RunId,
-    RunState, RunStore as _, Scope, Signal, SignalError, WorkflowKey,
+    RunState, RunStore as _, Scope, SetActivation, Signal, SignalError, WorkflowKey,
 };
 
-use super::operator::in_attention;
+use super::operator::{in_attention, nobody_can_tell};
 use super::retention::ended;
 use super::world::{World, app, scope, send, succeeded};
 use super::{StoreFactory, Tamper};
@@ -227,19 +227,53 @@ pub async fn an_unexplained_effect_holds_a_deletion_up<F: StoreFactory>(world: &
     assert!(world.store.effect_list(&app(), None, 10).await.unwrap().is_empty());
 }
 
-/// An effect that becomes unexplained after the beginning is named by the pass, and force goes over it later.
+/// An effect that is being performed holds nothing up, for its run is asked to end. Once nobody but a person can tell
+/// what became of it, the pass names it, and force goes over it.
 pub async fn a_late_effect_is_named_and_may_be_forced<F: StoreFactory>(world: &World<F>) {
     let mut drive = world.running(plan(vec![crate::plans::ambiguous("pay")])).await;
     let run = drive.run().id;
-    world.store.delete_begin(delete(None, Force::No)).await.unwrap();
     assert!(drive.to_call(&world.store).await.unwrap().is_some());
+    world.store.delete_begin(delete(None, Force::No)).await.unwrap();
+    let held = go_on(world, None).await;
+    assert_eq!((held.done, held.ending, held.unexplained.len()), (false, 1, 0));
     world.pass_secs(600).await;
+    world.recover().await;
+    let held = go_on(world, None).await;
+    assert_eq!((held.done, held.ending, held.unexplained.len()), (false, 1, 0));
+    nobody_can_tell(world, run).await;
     let held = go_on(world, None).await;
     assert_eq!((held.done, held.unexplained.len(), held.unexplained[0].run), (false, 1, run));
-    world.recover().await;
     world.store.delete_begin(delete(None, Force::Unexplained)).await.unwrap();
     assert!(go_on(world, None).await.done);
     assert!(!is_there(world, run).await);
+}
+
+/// What is being deleted is neither switched on nor off, and what its audit tells can be read when all else is gone.
+pub async fn nothing_is_switched_there_and_the_audit_outlives_the_app<F: StoreFactory>(
+    world: &World<F>,
+) {
+    let run = ended(world).await;
+    let workflow = world.row(run).await.origin.workflow.clone();
+    world.store.delete_begin(delete(None, Force::No)).await.unwrap();
+    assert_eq!(world.store.app_health(&app()).await.unwrap().deleting, [place(None)]);
+    for enabled in [false, true] {
+        let set = SetActivation {
+            app: app(),
+            scope: scope(),
+            workflow: workflow.clone(),
+            activation: None,
+            enabled,
+            actor: "ada".to_owned(),
+            reason: "tidy".to_owned(),
+        };
+        let refused = world.store.activation_set(set).await;
+        assert!(matches!(refused, Err(PublishError::BeingDeleted { .. })), "{refused:?}");
+    }
+    assert!(go_on(world, None).await.done);
+    assert_eq!(world.store.app_health(&app()).await.unwrap().deleting, []);
+    assert_eq!(world.store.app_list().await.unwrap(), [app()]);
+    let audit = world.store.audit_list(&app(), None, 10).await.unwrap();
+    assert!(audit.iter().any(|row| row.verb == "deleted"), "{audit:?}");
 }
 
 /// A run that a worker holds is asked to end, and is deleted only when it has ended.

@@ -146,6 +146,7 @@ macro_rules! store_suite {
                     no_dry_run_comes_into_what_is_being_deleted
                     an_unexplained_effect_holds_a_deletion_up
                     a_late_effect_is_named_and_may_be_forced
+                    nothing_is_switched_there_and_the_audit_outlives_the_app
                     a_deletion_waits_for_the_worker
                     shared_runs_hold_a_workflow_but_no_scope
                     what_is_not_there_is_not_deleted

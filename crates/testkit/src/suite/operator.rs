@@ -35,6 +35,12 @@ pub(super) async fn in_attention<F: StoreFactory>(world: &World<F>) -> RunId {
     world.answer(&mut drive, unknown()).await;
     assert!(matches!(world.row(run).await.phase, Phase::Queued { todo: Todo::Reconcile(_), .. }));
     world.pass_secs(2).await;
+    nobody_can_tell(world, run).await;
+    run
+}
+
+/// The provider of a run that waits to ask it knows nothing: the run is a person's.
+pub(super) async fn nobody_can_tell<F: StoreFactory>(world: &World<F>, run: RunId) {
     let mut drive = world.claim_run(run).await;
     let command = drive.to_call(&world.store).await.unwrap();
     let Some(Command::Reconcile(call)) = command else { unreachable!("{command:?}") };
@@ -42,7 +48,6 @@ pub(super) async fn in_attention<F: StoreFactory>(world: &World<F>) -> RunId {
     let input = crate::Drive::input(&call, crate::Reply::Reconciled(answer));
     drive.take(&world.store, input).await.unwrap();
     assert_eq!(world.row(run).await.state(), RunState::NeedsAttention);
-    run
 }
 
 /// Covers behaviour 104.

@@ -54,6 +54,7 @@ pub(super) fn trouble(error: &StoreError) -> Trouble {
         StoreError::BudgetExceeded(exceeded) => Trouble::OverBudget(exceeded.clone()),
         StoreError::Refused(_) => Trouble::Refused,
         StoreError::Corrupt { .. }
+        | StoreError::BeingDeleted
         | StoreError::NotInTransaction
         | StoreError::ParentMovedOn { .. }
         | StoreError::SchemaTooNew { .. } => Trouble::Hopeless,

@@ -1,5 +1,6 @@
 //! Developer tasks, run as `cargo xtask COMMAND`. Each command has a file of its own name.
 
+mod api;
 mod bench;
 mod check;
 mod docs;
@@ -25,6 +26,7 @@ Usage: cargo xtask COMMAND [OPTIONS]
   test      every test: unit, integration and doc tests
   soak      the tests that take minutes each, which `test` leaves out
   services  the servers that tests need, until interrupted; for those who run nextest themselves
+  api       the HTTP API against its own description, with thousands of requests
   bench     our engine beside the bare stores and other engines, as ratios
   tidy      the architecture checks alone
   check     format, lints, docs, licences, architecture: all that CI asks besides the tests
@@ -53,6 +55,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
     };
     match command.as_str() {
         "test" => test::run(rest),
+        "api" => api::run(rest),
         "bench" => bench::run(rest),
         "soak" => soak::run(rest),
         "services" => services::run(rest),

@@ -8,6 +8,7 @@ use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
 use surefoot_kernel_core::{Clock, Ids};
 use surefoot_operator::Operator;
 use tokio::sync::watch;
@@ -15,7 +16,7 @@ use tokio::sync::watch;
 use crate::live::Live;
 use crate::problem::Problem;
 use crate::shared::Shared;
-use crate::{Access, access, api, pages};
+use crate::{Access, access, api, metrics, pages};
 
 /// HTTP API and web console on one store.
 #[derive(Clone)]
@@ -68,12 +69,13 @@ impl Console {
         api::description()
     }
 
-    /// The router: the API under `/api/v1`, the pages beside it.
+    /// The router: the API under `/api/v1`, `/metrics`, and the pages beside them.
     pub fn router(self) -> Router {
         let Self { operator, ids, clock, access, ending, answer_within } = self;
         let shared = Shared::new(operator, ids, clock, access, Live::new(ending));
         Router::new()
             .nest(api::PREFIX, api::router(&shared))
+            .route("/metrics", get(metrics::page))
             .merge(pages::router())
             .layer(from_fn_with_state(answer_within, in_time))
             .layer(from_fn_with_state(shared.clone(), access::guard))

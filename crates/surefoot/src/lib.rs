@@ -61,6 +61,8 @@ pub use surefoot_codec as codec;
 pub use surefoot_codec::{
     CodecError, CodecStore, PayloadCodec, PayloadKind, PayloadPlace, WithCodec,
 };
+#[cfg(feature = "console")]
+pub use surefoot_console as console;
 pub use surefoot_kernel_core::plan::{Footprint, RetryPolicy};
 pub use surefoot_kernel_core::{
     Amount, Amounts, App, BadName, BadTraceContext, Bill, BillCost, BillEnd, BillIssue, BoxFuture,
@@ -101,7 +103,7 @@ pub use surefoot_worker::coordinate;
 pub use surefoot_worker::{
     AfterCommit, AwaitError, CancelError, CancelOutcome, Claim, DryRunError, DryRunWorker, Gate,
     Health, Kernel, KernelBuilder, Misfire, NotYet, Publication, Running, Scoped, StepInterest,
-    Tick, Ticked, Worker, WorkerBuilder, WorkerError, WorkerWaker,
+    SystemClock, SystemIds, Tick, Ticked, Worker, WorkerBuilder, WorkerError, WorkerWaker,
 };
 
 /// All that an application types: `use surefoot::prelude::*;`.

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 
 /// The folder of a package, made by `fill` in an empty one if it is not there yet. It appears all at once, so two tasks
 /// may do this at the same time.
-pub(super) fn once(
+pub(crate) fn once(
     place: &Path,
     name: &str,
     fill: impl FnOnce(&Path) -> Result<(), Failure>,
@@ -78,7 +78,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(paths)
 }
 
-pub(super) fn failed(what: &str, path: &Path, error: &io::Error) -> Failure {
+pub(crate) fn failed(what: &str, path: &Path, error: &io::Error) -> Failure {
     Failure::new(format!("cannot {what} {}: {error}", path.display()))
 }
 

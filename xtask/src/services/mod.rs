@@ -1,7 +1,7 @@
 //! The servers that tests need, and `cargo xtask services`.
 
 mod browser;
-mod fetch;
+pub(crate) mod fetch;
 mod npm;
 mod wheel;
 

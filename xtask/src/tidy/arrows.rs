@@ -84,6 +84,7 @@ const ROWS: &[Row] = &[
             RATELIMIT_VALKEY,
             WORKER,
             OPERATOR,
+            CONSOLE,
             TESTKIT,
         ],
         // Its examples turn on its feature `testkit`.

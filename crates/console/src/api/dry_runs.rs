@@ -14,7 +14,7 @@ use super::Answered;
 use super::route::Route;
 use super::verbs::SMALL_MAX_BYTES;
 use crate::access::Caller;
-use crate::request::{Body, Input, PathOf, maybe, named, one};
+use crate::request::{Body, Input, NameShape, PathOf, maybe, named, one};
 use crate::shared::Shared;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -38,15 +38,15 @@ pub(super) fn routes() -> Vec<Route> {
 struct AskBody {
     /// Whose; may be left out where the store holds one app.
     #[serde(default, deserialize_with = "maybe")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<NameShape>")]
     app: Option<App>,
     /// Where.
     #[serde(deserialize_with = "one")]
-    #[schemars(with = "String")]
+    #[schemars(with = "NameShape")]
     scope: Scope,
     /// Which workflow.
     #[serde(deserialize_with = "one")]
-    #[schemars(with = "String")]
+    #[schemars(with = "NameShape")]
     workflow: WorkflowKey,
     /// Which of its revisions; by default the live one, else the newest.
     #[serde(default)]

@@ -15,7 +15,7 @@ use super::route::Route;
 use super::verbs::{SMALL_MAX_BYTES, Why};
 use crate::access::Caller;
 use crate::problem::Problem;
-use crate::request::{Body, Input, Limit, PathOf, Query, maybe, named, one};
+use crate::request::{Body, Input, Limit, NameShape, PathOf, Query, maybe, named, one};
 use crate::shared::Shared;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -43,11 +43,11 @@ pub(super) fn routes() -> Vec<Route> {
 struct EventsQuery {
     /// Whose; may be left out where the store holds one app.
     #[serde(default, deserialize_with = "maybe")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<NameShape>")]
     app: Option<App>,
     /// Only there.
     #[serde(default, deserialize_with = "maybe")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<NameShape>")]
     scope: Option<Scope>,
     /// Only of this type.
     #[serde(default, rename = "type")]
@@ -79,11 +79,11 @@ fn status<'de, D: serde::Deserializer<'de>>(of: D) -> Result<Option<EventStatus>
 struct EmitBody {
     /// Whose; may be left out where the store holds one app.
     #[serde(default, deserialize_with = "maybe")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<NameShape>")]
     app: Option<App>,
     /// Where.
     #[serde(deserialize_with = "one")]
-    #[schemars(with = "String")]
+    #[schemars(with = "NameShape")]
     scope: Scope,
     /// The event's type; `surefoot.start` with `workflow` starts that workflow.
     #[serde(rename = "type")]
@@ -101,7 +101,7 @@ struct EmitBody {
     key: Option<String>,
     /// Only for this workflow.
     #[serde(default, deserialize_with = "maybe")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<NameShape>")]
     workflow: Option<WorkflowKey>,
     /// Where it belongs in a trace: the value of a W3C header `traceparent`.
     #[serde(default)]

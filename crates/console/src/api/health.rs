@@ -12,7 +12,7 @@ use super::route::Route;
 use super::signals::PlaceQuery;
 use crate::access::Caller;
 use crate::problem::Problem;
-use crate::request::{Query, maybe};
+use crate::request::{NameShape, Query, maybe};
 use crate::shared::Shared;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -52,7 +52,7 @@ pub(super) fn routes() -> Vec<Route> {
 struct AppQuery {
     /// Only of this one.
     #[serde(default, deserialize_with = "maybe")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<NameShape>")]
     app: Option<App>,
 }
 
@@ -62,11 +62,11 @@ struct AppQuery {
 struct TimelineQuery {
     /// Whose; may be left out where the store holds one app.
     #[serde(default, deserialize_with = "maybe")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<NameShape>")]
     app: Option<App>,
     /// Only there.
     #[serde(default, deserialize_with = "maybe")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<NameShape>")]
     scope: Option<Scope>,
     /// How long, up to now, like `24h`: that is the default.
     #[serde(default, deserialize_with = "maybe")]

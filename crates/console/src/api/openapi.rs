@@ -7,9 +7,10 @@ use serde_json::{Map, Value, json};
 use surefoot_operator::schema;
 
 use super::PREFIX;
-use super::route::{Answer, Route};
+use super::route::{Answer, OnRevision, Route};
 use crate::access::Role;
 use crate::problem::TYPE_PREFIX;
+use crate::request::NameShape;
 
 /// Where the described shapes stand.
 const DEFINITIONS: &str = "/components/schemas";
@@ -113,21 +114,30 @@ fn parameters(route: &Route, taken: &mut SchemaGenerator) -> Vec<Value> {
         .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
         .map(|name| in_path(name, taken))
         .collect();
-    if route.on_revision {
-        parameters.push(json!({
-            "name": "If-Match",
-            "in": "header",
-            "required": true,
-            "description": "The revision that was looked at, in quotes: the `ETag` of the run. `*`, for cancel alone, is \
-                            wherever it stands.",
-            "schema": { "type": "string", "pattern": "^(\"(0|[1-9][0-9]{0,18})\"|\\*)$" },
-            "example": "\"7\"",
-        }));
-    }
+    parameters.extend(route.on_revision.map(if_match));
     if let Some(query) = route.query {
         parameters.extend(in_query(query(taken).to_value()));
     }
     parameters
+}
+
+fn if_match(which: OnRevision) -> Value {
+    let seen = "The revision that was looked at, in quotes: the `ETag` of the run";
+    let revision = "\"(0|[1-9][0-9]{0,18})\"";
+    let (about, pattern) = match which {
+        OnRevision::Seen => (format!("{seen}."), format!("^{revision}$")),
+        OnRevision::SeenOrAny => {
+            (format!("{seen}; `*` is wherever it stands."), format!("^({revision}|\\*)$"))
+        }
+    };
+    json!({
+        "name": "If-Match",
+        "in": "header",
+        "required": true,
+        "description": about,
+        "schema": { "type": "string", "pattern": pattern },
+        "example": "\"7\"",
+    })
 }
 
 fn in_path(name: &str, taken: &mut SchemaGenerator) -> Value {
@@ -138,7 +148,7 @@ fn in_path(name: &str, taken: &mut SchemaGenerator) -> Value {
         "step" => {
             ("The step's key, as in `steps.2.do.0#3`.", json!({ "type": "string", "minLength": 1 }))
         }
-        _ => ("The workflow's key.", json!({ "type": "string", "minLength": 1, "maxLength": 200 })),
+        _ => ("The workflow's key.", taken.subschema_for::<NameShape>().to_value()),
     };
     json!({ "name": name, "in": "path", "required": true, "description": about, "schema": schema })
 }
@@ -197,7 +207,7 @@ fn answers(route: &Route, given: &mut SchemaGenerator) -> Value {
     if route.method != Method::GET {
         statuses.extend(OF_ACTING);
     }
-    if route.on_revision {
+    if route.on_revision.is_some() {
         statuses.push("428");
     }
     statuses.sort_unstable();

@@ -25,8 +25,8 @@ pub(super) struct Route {
     pub(super) query: Option<Shape>,
     pub(super) body: Option<Shape>,
     pub(super) answer: Answer,
-    /// Whether it takes `If-Match`.
-    pub(super) on_revision: bool,
+    /// Whether it takes `If-Match`, and which.
+    pub(super) on_revision: Option<OnRevision>,
     handler: MethodRouter<Shared>,
 }
 
@@ -39,6 +39,15 @@ pub(super) enum Answer {
     Revisioned(Shape),
     /// Server-sent events.
     Events,
+}
+
+/// Which `If-Match` an operation takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum OnRevision {
+    /// The revision that was looked at.
+    Seen,
+    /// The same, or `*`.
+    SeenOrAny,
 }
 
 fn shape<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
@@ -87,7 +96,7 @@ impl Route {
         handler: MethodRouter<Shared>,
     ) -> Self {
         let (query, body, answer) = (None, None, Answer::Events);
-        Self { path, method, id, summary, query, body, answer, on_revision: false, handler }
+        Self { path, method, id, summary, query, body, answer, on_revision: None, handler }
     }
 
     pub(super) fn query<T: JsonSchema>(self) -> Self {
@@ -106,8 +115,8 @@ impl Route {
         Self { answer: Answer::Revisioned(shape::<T>), ..self }
     }
 
-    pub(super) fn on_revision(self) -> Self {
-        Self { on_revision: true, ..self }
+    pub(super) fn on_revision(self, which: OnRevision) -> Self {
+        Self { on_revision: Some(which), ..self }
     }
 
     /// Who may call it.

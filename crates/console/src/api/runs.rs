@@ -16,7 +16,7 @@ use super::route::Route;
 use crate::access::Caller;
 use crate::live::{follow_run, follow_runs};
 use crate::problem::Problem;
-use crate::request::{Limit, List, PathOf, Query, Revisioned, Since, maybe, named};
+use crate::request::{Limit, List, NameShape, PathOf, Query, Revisioned, Since, maybe, named};
 use crate::shared::Shared;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -77,15 +77,15 @@ pub(super) fn routes() -> Vec<Route> {
 struct RunsQuery {
     /// Whose; may be left out where the store holds one app.
     #[serde(default, deserialize_with = "maybe")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<NameShape>")]
     app: Option<App>,
     /// Only there.
     #[serde(default, deserialize_with = "maybe")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<NameShape>")]
     scope: Option<Scope>,
     /// Only of this workflow.
     #[serde(default, deserialize_with = "maybe")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<NameShape>")]
     workflow: Option<WorkflowKey>,
     /// Only in these states, separated by commas.
     #[serde(default)]
@@ -98,6 +98,9 @@ struct RunsQuery {
     #[serde(default, deserialize_with = "maybe")]
     #[schemars(with = "Option<String>")]
     since: Option<Since>,
+    /// Whether children are listed: those of `parent`. False, as where nothing is said, lists none.
+    #[serde(default)]
+    children: Option<bool>,
     /// Children of this run.
     #[serde(default, deserialize_with = "maybe")]
     #[schemars(with = "Option<schema::RunId>")]
@@ -120,15 +123,15 @@ struct RunsQuery {
 struct LiveRunsQuery {
     /// Whose; may be left out where the store holds one app.
     #[serde(default, deserialize_with = "maybe")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<NameShape>")]
     app: Option<App>,
     /// Only there.
     #[serde(default, deserialize_with = "maybe")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<NameShape>")]
     scope: Option<Scope>,
     /// Only of this workflow.
     #[serde(default, deserialize_with = "maybe")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<NameShape>")]
     workflow: Option<WorkflowKey>,
     /// Only in these states, separated by commas.
     #[serde(default)]
@@ -168,6 +171,10 @@ async fn list(
     State(shared): State<Shared>,
     Query(query): Query<RunsQuery>,
 ) -> Answered<RunsView> {
+    if query.children.is_some_and(|children| children != query.parent.is_some()) {
+        let why = "children are listed with `children=true` and the `parent` whose they are, or left out with neither";
+        return Err(Problem::bad_request(why));
+    }
     let filter = RunFilter {
         app: Some(caller.operator.known_app(query.app).await?),
         scope: query.scope,

@@ -11,7 +11,7 @@ use super::Answered;
 use super::route::Route;
 use crate::access::Caller;
 use crate::problem::Problem;
-use crate::request::{Body, Input, Limit, Query, maybe};
+use crate::request::{Body, Input, Limit, NameShape, Query, maybe};
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -43,11 +43,11 @@ pub(super) fn routes() -> Vec<Route> {
 pub(super) struct PlaceQuery {
     /// Whose; may be left out where the store holds one app.
     #[serde(default, deserialize_with = "maybe")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<NameShape>")]
     pub(super) app: Option<App>,
     /// Only there.
     #[serde(default, deserialize_with = "maybe")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<NameShape>")]
     pub(super) scope: Option<Scope>,
     /// At most so many.
     #[serde(default)]
@@ -60,11 +60,11 @@ pub(super) struct PlaceQuery {
 struct EffectsQuery {
     /// Whose; may be left out where the store holds one app.
     #[serde(default, deserialize_with = "maybe")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<NameShape>")]
     app: Option<App>,
     /// Only there.
     #[serde(default, deserialize_with = "maybe")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<NameShape>")]
     scope: Option<Scope>,
     /// Only those that are at least so old, like `5m`.
     #[serde(default, deserialize_with = "maybe")]
@@ -81,11 +81,11 @@ struct EffectsQuery {
 struct SignalBody {
     /// Whose; may be left out where the store holds one app.
     #[serde(default, deserialize_with = "maybe")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<NameShape>")]
     app: Option<App>,
     /// Where; needed unless it is app-wide.
     #[serde(default, deserialize_with = "maybe")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<NameShape>")]
     scope: Option<Scope>,
     /// To the app as a whole; `waitFor` does not see it.
     #[serde(default)]

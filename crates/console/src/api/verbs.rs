@@ -11,10 +11,12 @@ use surefoot_kernel_core::{
 use surefoot_operator::{Abandon, Cancel, Done, Reconcile, Resolve, Retry, VerdictsView};
 
 use super::Answered;
-use super::route::Route;
+use super::route::{OnRevision, Route};
 use crate::access::Caller;
 use crate::problem::Problem;
-use crate::request::{Body, IfMatch, Input, Limit, PathOf, Revisioned, Since, maybe, named};
+use crate::request::{
+    Body, IfMatch, Input, Limit, NameShape, PathOf, Revisioned, Since, maybe, named,
+};
 use crate::shared::Shared;
 
 /// A verdict's output, and what stands around it.
@@ -30,15 +32,15 @@ pub(super) fn routes() -> Vec<Route> {
             "Cancel a run; `If-Match: *` wherever it stands",
             cancel,
         )
-        .on_revision()
+        .on_revision(OnRevision::SeenOrAny)
         .body::<Why>()
         .answers_revisioned::<Done>(),
         Route::post("/runs/{run}/retry", "retry_run", "Try a failed run again", retry)
-            .on_revision()
+            .on_revision(OnRevision::Seen)
             .body::<Why>()
             .answers_revisioned::<Done>(),
         Route::post("/runs/{run}/abandon", "abandon_run", "Give a run up", abandon)
-            .on_revision()
+            .on_revision(OnRevision::Seen)
             .body::<AbandonBody>()
             .answers_revisioned::<Done>(),
         Route::post(
@@ -47,7 +49,7 @@ pub(super) fn routes() -> Vec<Route> {
             "Say what became of an effect that nobody could explain",
             resolve,
         )
-        .on_revision()
+        .on_revision(OnRevision::Seen)
         .body::<ResolveBody>()
         .answers_revisioned::<Done>(),
         Route::post(
@@ -56,7 +58,7 @@ pub(super) fn routes() -> Vec<Route> {
             "Have a worker ask the provider again what became of an effect",
             reconcile,
         )
-        .on_revision()
+        .on_revision(OnRevision::Seen)
         .body::<Why>()
         .answers_revisioned::<Done>(),
         Route::post(
@@ -153,15 +155,15 @@ impl From<VerdictBody> for Verdict {
 struct RetryAllBody {
     /// Whose; may be left out where the store holds one app.
     #[serde(default, deserialize_with = "maybe")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<NameShape>")]
     app: Option<App>,
     /// Only there.
     #[serde(default, deserialize_with = "maybe")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<NameShape>")]
     scope: Option<Scope>,
     /// Only of this workflow.
     #[serde(default, deserialize_with = "maybe")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<NameShape>")]
     workflow: Option<WorkflowKey>,
     /// Only failed with this code.
     #[serde(default)]

@@ -13,7 +13,7 @@ use super::Answered;
 use super::route::Route;
 use super::verbs::SMALL_MAX_BYTES;
 use crate::access::Caller;
-use crate::request::{Body, Input, PathOf, Query, maybe, named, one};
+use crate::request::{Body, Input, NameShape, PathOf, Query, maybe, named, one};
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -74,11 +74,11 @@ pub(super) fn routes() -> Vec<Route> {
 struct WithinQuery {
     /// Whose; may be left out where the store holds one app.
     #[serde(default, deserialize_with = "maybe")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<NameShape>")]
     app: Option<App>,
     /// Only there.
     #[serde(default, deserialize_with = "maybe")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<NameShape>")]
     scope: Option<Scope>,
 }
 
@@ -88,11 +88,11 @@ struct WithinQuery {
 struct ScopeQuery {
     /// Whose; may be left out where the store holds one app.
     #[serde(default, deserialize_with = "maybe")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<NameShape>")]
     app: Option<App>,
     /// Where.
     #[serde(deserialize_with = "one")]
-    #[schemars(with = "String")]
+    #[schemars(with = "NameShape")]
     scope: Scope,
 }
 
@@ -116,11 +116,11 @@ struct DiffQuery {
 struct ActivateBody {
     /// Whose; may be left out where the store holds one app.
     #[serde(default, deserialize_with = "maybe")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<NameShape>")]
     app: Option<App>,
     /// Where.
     #[serde(deserialize_with = "one")]
-    #[schemars(with = "String")]
+    #[schemars(with = "NameShape")]
     scope: Scope,
     /// The version's number in its workflow.
     version: u64,
@@ -142,11 +142,11 @@ impl Input for ActivateBody {
 struct SwitchBody {
     /// Whose; may be left out where the store holds one app.
     #[serde(default, deserialize_with = "maybe")]
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<NameShape>")]
     app: Option<App>,
     /// Where.
     #[serde(deserialize_with = "one")]
-    #[schemars(with = "String")]
+    #[schemars(with = "NameShape")]
     scope: Scope,
     /// The key of one activation; without it, all of the workflow.
     #[serde(default)]

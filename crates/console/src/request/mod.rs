@@ -10,4 +10,4 @@ pub(crate) use body::{Body, Input};
 pub(crate) use path::{PathOf, named};
 pub(crate) use precondition::{IfMatch, Revisioned};
 pub(crate) use query::{Query, refuse_query};
-pub(crate) use text::{Limit, List, Since, maybe, one};
+pub(crate) use text::{Limit, List, NameShape, Since, maybe, one};

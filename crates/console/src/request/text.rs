@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Error};
-use surefoot_kernel_core::{Clock, Micros, Timestamp};
+use surefoot_kernel_core::{Clock, Micros, NAME_MAX_CHARS, Timestamp};
 
 /// One that has to be there.
 pub(crate) fn one<'de, T, D>(deserializer: D) -> Result<T, D::Error>
@@ -100,6 +100,27 @@ impl<T, S: JsonSchema> JsonSchema for List<T, S> {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "array", "items": generator.subschema_for::<S>(), "minItems": 1
+        })
+    }
+}
+
+/// The shape of the name of an app, a scope or a workflow. What stays unsaid is that characters which cannot be seen are
+/// refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NameShape;
+
+impl JsonSchema for NameShape {
+    fn schema_name() -> Cow<'static, str> {
+        "Name".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A name: 1 to 200 characters that can be seen, without white space at its ends.",
+            "type": "string",
+            "minLength": 1,
+            "maxLength": NAME_MAX_CHARS,
+            "pattern": "^\\S(.*\\S)?$",
         })
     }
 }

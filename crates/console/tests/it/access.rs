@@ -1,7 +1,10 @@
 //! Who is let in, and what is refused before anybody is asked.
 
+use axum::{Extension, Router};
 use serde_json::json;
-use surefoot_console::{Access, Console, ServeError, Server};
+use surefoot_console::{Access, Console, Identity, Role, ServeError, Server};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::client::{OPERATOR, Served, VIEWER, console, open, with_tokens};
 use crate::world::World;
@@ -129,4 +132,29 @@ async fn an_application_that_does_not_say_who_asks_lets_nobody_in() {
     let world = World::published().await;
     let served = Served::on(console(&world, Access::Application), Default::default()).await;
     assert_eq!(served.operator().get("/runs").await.refused(401), "unauthorized");
+}
+
+#[tokio::test]
+async fn an_application_mounts_it_under_a_path_and_an_authentication_of_its_own() {
+    let world = World::published().await;
+    let router = console(&world, Access::Application).router();
+    let eve = Identity::new("eve", Role::Viewer).unwrap();
+    let app = Router::new().nest("/ops", router).layer(Extension(eve));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = tokio::spawn(async { axum::serve(listener, app).await });
+    for (line, status) in [
+        ("GET /ops/api/v1/runs", "HTTP/1.1 200 "),
+        ("POST /ops/api/v1/runs/retry", "HTTP/1.1 403 "),
+        ("GET /ops/api/v1/nothing", "HTTP/1.1 404 "),
+        ("GET /api/v1/runs", "HTTP/1.1 404 "),
+    ] {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let request = format!("{line} HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).await.unwrap();
+        assert!(text.starts_with(status), "{line}: {text}");
+    }
+    serving.abort();
 }

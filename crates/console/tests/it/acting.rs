@@ -121,6 +121,24 @@ async fn an_event_is_emitted_once_and_says_why_it_starts_nothing() {
     assert_eq!(client.post("/events", long).await.refused(422), "unprocessable");
 }
 
+/// Covers field fault 99.
+#[tokio::test]
+async fn numbers_come_back_as_they_were_sent() {
+    let world = World::published().await;
+    let served = Served::of(&world).await;
+    let client = served.operator();
+    let numbers = "[3544790567247868102,-9223372036854775808,18446744073709551615,0.1,0.30000000000000004,1.0,1,-0.0]";
+    let event = format!(
+        r#"{{"scope": "berlin", "type": "inventory.stockLow", "data": {{"item": "bolt", "n": {numbers}}}}}"#
+    );
+    let emitted = client.send("POST", "/events", Some(&event)).await.done();
+    let run = emitted["runs"][0].as_str().unwrap();
+    let shown = served.viewer().get(&format!("/runs/{run}")).await.done();
+    assert_eq!(shown["event"]["payload"]["data"]["n"].to_string(), numbers);
+    let infinite = event.replace("0.1,", "1e400,");
+    assert_eq!(client.send("POST", "/events", Some(&infinite)).await.refused(400), "bad-request");
+}
+
 #[tokio::test]
 async fn what_is_switched_off_stays_so_and_another_live_version_is_a_conflict() {
     let world = World::published().await;

@@ -273,13 +273,11 @@ fn check(method: &str, path: &str, answer: &Answer) {
         return;
     };
     let status = answer.status.to_string();
-    let response = match &operation["responses"][&status] {
-        Value::Null => panic!("{method} {path}: {status} is not described: {}", answer.body),
-        response => match response["$ref"].as_str() {
-            Some(reference) => DESCRIBED.pointer(reference.trim_start_matches('#')).unwrap(),
-            None => response,
-        },
-    };
+    let mut response = &operation["responses"][&status];
+    assert!(!response.is_null(), "{method} {path}: {status} is not described: {}", answer.body);
+    if let Some(reference) = response["$ref"].as_str() {
+        response = DESCRIBED.pointer(reference.trim_start_matches('#')).unwrap();
+    }
     let kind = answer.header("content-type").unwrap_or_default();
     let schema = &response["content"][kind]["schema"];
     assert!(!schema.is_null(), "{method} {path}: {status} with `{kind}` is not described");

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use surefoot_kernel_core::{Command, Event};
 use surefoot_operator::EmitEvent;
+use surefoot_testkit::Drive;
 
 use crate::client::{Served, console, open};
 use crate::world::{SCOPE, World, app};
@@ -12,7 +14,7 @@ use crate::world::{SCOPE, World, app};
 async fn emitted(world: &World, items: std::ops::Range<u32>) {
     for item in items {
         let data = json!({ "item": item.to_string() });
-        let event = surefoot_kernel_core::Event::new("inventory.stockLow", data);
+        let event = Event::new("inventory.stockLow", data);
         let emit = EmitEvent { app: app(), scope: SCOPE.into(), event };
         world.operator.emit(&world.ids, emit).await.unwrap();
     }
@@ -59,6 +61,38 @@ async fn a_filter_filters_and_a_list_of_states_is_separated_by_commas() {
     assert_eq!(of(&format!("parent={failed}")).await.len(), 0);
     let refused = client.get("/runs?scope=berln").await;
     assert_eq!(refused.refused(404), "not-found");
+}
+
+/// Three mails at once.
+const ALL: &str = "steps:\n  - runWorkflows: { workflow: one, each: [1, 2, 3], parallel: 2 }\n";
+const ONE: &str = "steps:\n  - mail: {}\n";
+
+/// Covers behaviour 182.
+#[tokio::test]
+async fn children_are_left_out_unless_their_parent_is_named() {
+    let world = World::published().await;
+    world.publish("one", ONE).await;
+    world.publish("all", ALL).await;
+    let event = Event::start("all", json!({}));
+    let emit = EmitEvent { app: app(), scope: SCOPE.into(), event };
+    let parent = world.operator.emit(&world.ids, emit).await.unwrap().runs[0];
+    world.claim_all().await;
+    let mut drive = Drive::load(&world.store, parent).await.unwrap();
+    let command = drive.advance(&world.store).await.unwrap();
+    let Some(Command::Spawn(spawn)) = command else { panic!("{command:?}") };
+    drive.spawn(&world.store, spawn).await.unwrap();
+    let served = Served::of(&world).await;
+    let client = served.viewer();
+    let of = async |query: &str| ids(&client.get(&format!("/runs?{query}")).await.done());
+    assert_eq!(of("children=false").await, [parent.to_string()]);
+    assert_eq!(of("").await, [parent.to_string()]);
+    assert_eq!(of(&format!("parent={parent}")).await.len(), 3);
+    assert_eq!(of(&format!("children=true&parent={parent}")).await.len(), 3);
+    for odd in ["children=0", "children=no", "children=", "children=true", "children=FALSE"] {
+        assert_eq!(client.get(&format!("/runs?{odd}")).await.refused(400), "bad-request", "{odd}");
+    }
+    let odd = client.get(&format!("/runs?children=false&parent={parent}")).await;
+    assert_eq!(odd.refused(400), "bad-request");
 }
 
 #[tokio::test]

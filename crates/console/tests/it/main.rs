@@ -1,6 +1,11 @@
 //! The HTTP API over real sockets, on the store in memory. Every answer is checked against the description.
 
-#![expect(clippy::unwrap_used, reason = "a test that panics has found something")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::expect_used,
+    reason = "a test that panics has found something"
+)]
 
 mod access;
 mod acting;
@@ -8,6 +13,7 @@ mod client;
 mod described;
 mod live;
 mod looking;
+mod metrics;
 mod random;
 mod starving;
 mod strict;

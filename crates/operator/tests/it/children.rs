@@ -1,14 +1,11 @@
 //! Children as an operator sees them.
 
 use serde_json::json;
-use surefoot_kernel_core::{
-    ClaimRequest, Command, Event, Ids as _, Mode, ReasonKind, RunFilter, RunState, RunStore as _,
-    Scope,
-};
+use surefoot_kernel_core::{Command, Event, ReasonKind, RunFilter, RunState, Scope};
 use surefoot_operator::{EmitEvent, OperatorError, Retry};
 use surefoot_testkit::Drive;
 
-use crate::world::{LEASE, SCOPE, World, app, failed};
+use crate::world::{SCOPE, World, app, failed};
 
 /// Mails, three of them, two at once.
 const ALL: &str = r#"
@@ -16,21 +13,6 @@ steps:
   - runWorkflows: { workflow: one, each: [1, 2, 3], parallel: 2 }
 "#;
 const ONE: &str = "steps:\n  - mail: {}\n";
-
-/// A worker takes all that is due.
-async fn claim(world: &World) {
-    let footprints = world.store.footprint_list(&app()).await.unwrap();
-    let request = ClaimRequest {
-        app: app(),
-        mode: Mode::Execute,
-        footprints: footprints.iter().map(surefoot_kernel_core::plan::Footprint::hash).collect(),
-        limit: 10,
-        session: world.session,
-        nonce: u64::from_be_bytes(world.ids.event().to_bytes()[..8].try_into().unwrap()),
-        lease: LEASE,
-    };
-    world.store.run_claim(request).await.unwrap();
-}
 
 #[tokio::test]
 async fn a_tree_is_shown_explained_and_retried_only_while_its_results_are_open() {
@@ -40,7 +22,7 @@ async fn a_tree_is_shown_explained_and_retried_only_while_its_results_are_open()
     let event = Event::start("all", json!({}));
     let emit = EmitEvent { app: app(), scope: Scope::from(SCOPE), event };
     let run = world.operator.emit(&world.ids, emit).await.unwrap().runs[0];
-    claim(&world).await;
+    world.claim_all().await;
     let mut drive = Drive::load(&world.store, run).await.unwrap();
     let command = drive.advance(&world.store).await.unwrap();
     let Some(Command::Spawn(spawn)) = command else { panic!("{command:?}") };
@@ -65,7 +47,7 @@ async fn a_tree_is_shown_explained_and_retried_only_while_its_results_are_open()
     assert!(held.is_some());
     // Two fail, the third is let go and fails as well: the parent is about to read.
     for turn in 0..3 {
-        claim(&world).await;
+        world.claim_all().await;
         let child = shown.children.iter().map(|child| child.id);
         let mut due = None;
         for child in child {

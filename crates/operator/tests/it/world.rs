@@ -158,6 +158,21 @@ impl World {
         (drive, command)
     }
 
+    /// A worker takes all that is due.
+    pub(crate) async fn claim_all(&self) {
+        let footprints = self.store.footprint_list(&app()).await.unwrap();
+        let request = ClaimRequest {
+            app: app(),
+            mode: Mode::Execute,
+            footprints: footprints.iter().map(Footprint::hash).collect(),
+            limit: 10,
+            session: self.session,
+            nonce: u64::from_be_bytes(self.ids.event().to_bytes()[..8].try_into().unwrap()),
+            lease: LEASE,
+        };
+        self.store.run_claim(request).await.unwrap();
+    }
+
     pub(crate) async fn answered(&self, drive: &mut Drive, step: &str, answer: Answer) {
         drive.answer(&self.store, &step.into(), answer).await.unwrap();
     }

@@ -376,10 +376,7 @@ impl OperatorStore for TestStore {
     async fn run_list(&self, filter: RunFilter) -> Result<Page<RunRow>, StoreError> {
         self.inner.run_list(filter).await
     }
-    async fn run_detail(
-        &self,
-        run: RunId,
-    ) -> Result<Option<RunCount, RunSpan, RunDetail>, StoreError> {
+    async fn run_detail(&self, run: RunId) -> Result<Option<RunDetail>, StoreError> {
         self.inner.run_detail(run).await
     }
     async fn effect_list(

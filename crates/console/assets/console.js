@@ -81,10 +81,23 @@ function follow(address) {
   });
   source.addEventListener("open", () => say("Live"));
   source.addEventListener("error", () => say(source.readyState === EventSource.CLOSED ? "" : "Not connected: trying again."));
-  addEventListener("pagehide", () => source.close());
+  return source;
 }
 
-if (live && "EventSource" in window) follow(live);
+if (live && "EventSource" in window) {
+  // A browser keeps few connections to one host: a page that nobody looks at needs none.
+  let source = document.hidden ? null : follow(live);
+  const rest = () => {
+    source?.close();
+    source = null;
+  };
+  addEventListener("pagehide", rest);
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) return rest();
+    source ??= follow(live);
+    wake();
+  });
+}
 
 /* Keys: `g` and a letter go to a page, `/` to the filter, `j` and `k` through a list, `?` shows them. */
 const GO = "orevswca";

@@ -3,6 +3,23 @@
 //!
 //! Everything is the operator's use cases, so that command line, API and console say the same words. The router holds
 //! no rules about runs: it knows who asks ([`Access`]), what a request may look like, and how an answer is written.
+//!
+//! ```
+//! use axum::{Extension, Router};
+//! use surefoot_console::{Access, Console, Identity, Operator, Role};
+//! use surefoot_testkit::{MemoryStore, SeqIds, VirtualClock};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let operator = Operator::new(MemoryStore::new(), "console");
+//! let (ids, clock) = (SeqIds::new(), VirtualClock::default());
+//! let console = Console::new(operator, ids, clock, Access::Application);
+//! // In an application, a layer that knows who is signed in says so, with each request.
+//! let ann = Extension(Identity::new("ann", Role::Viewer)?);
+//! let app: Router = Router::new().nest("/surefoot", console.router()).layer(ann);
+//! # drop(app);
+//! # Ok(())
+//! # }
+//! ```
 
 mod access;
 mod api;

@@ -26,10 +26,11 @@ pub(crate) async fn page(
 struct Gauge {
     name: &'static str,
     about: &'static str,
-    values: fn(&AppHealthView) -> Vec<(Option<Label>, f64)>,
+    values: fn(&AppHealthView) -> Vec<Value>,
 }
 
 type Label = (&'static str, &'static str);
+type Value = (Option<Label>, f64);
 
 const GAUGES: &[Gauge] = &[
     Gauge {
@@ -115,7 +116,7 @@ const GAUGES: &[Gauge] = &[
     },
 ];
 
-fn one(value: f64) -> Vec<(Option<Label>, f64)> {
+fn one(value: f64) -> Vec<Value> {
     vec![(None, value)]
 }
 
@@ -129,10 +130,7 @@ const fn seconds(millis: i64) -> f64 {
     millis as f64 / 1_000.0
 }
 
-fn of_workers(
-    app: &AppHealthView,
-    count: fn(&WorkerHealthView) -> u32,
-) -> Vec<(Option<Label>, f64)> {
+fn of_workers(app: &AppHealthView, count: fn(&WorkerHealthView) -> u32) -> Vec<Value> {
     let live = app.workers.iter().filter(|worker| worker.live);
     one(live.map(|worker| f64::from(count(worker))).sum())
 }

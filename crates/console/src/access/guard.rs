@@ -18,13 +18,18 @@ use crate::shared::Shared;
 /// Refuses what comes from elsewhere, and keeps answers out of caches.
 pub(crate) async fn guard(State(shared): State<Shared>, request: Request, next: Next) -> Response {
     let refused = refusal(&request, shared.access());
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let mut response = match refused {
         Some(problem) => problem.into_response(),
         None => next.run(request).await,
     };
+    // Neither headers nor bodies: they hold tokens and payloads.
+    tracing::debug!(%method, path, status = response.status().as_u16(), "answered");
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    if !headers.contains_key(header::REFERRER_POLICY) {
+        headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    }
     if !headers.contains_key(header::CACHE_CONTROL) {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }

@@ -17,7 +17,9 @@ pub(crate) fn page(status: StatusCode, template: &impl Template) -> Response {
         Ok(markup) => {
             let html = HeaderValue::from_static("text/html; charset=utf-8");
             let policy = (HeaderName::from_static("content-security-policy"), POLICY);
-            (status, [(header::CONTENT_TYPE, html), policy], markup).into_response()
+            // Without it a form would say that it comes from nowhere, and be refused like another site's.
+            let referrer = (header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+            (status, [(header::CONTENT_TYPE, html), policy, referrer], markup).into_response()
         }
         Err(error) => {
             tracing::error!(%error, "a page could not be written");

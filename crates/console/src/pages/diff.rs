@@ -97,7 +97,8 @@ fn actions(view: &DiffView) -> Vec<(Text, Text, Text)> {
     let used = |it: Option<&ActionUse>| match it {
         None => Text::name("not used"),
         Some(it) => {
-            Text::name(format!("{}, {} steps, {} attempts", it.class, it.steps, it.attempts))
+            let steps = if it.steps == 1 { "step" } else { "steps" };
+            Text::name(format!("{}, {} {steps}, {} attempts", it.class, it.steps, it.attempts))
         }
     };
     let of = |it: &surefoot_kernel_core::plan::ActionDiff| {

@@ -49,6 +49,8 @@ struct Row {
     since: When,
     age: String,
     settle: String,
+    /// Whether a person has a word on it now.
+    waits_for_person: bool,
     is_open: bool,
 }
 
@@ -173,6 +175,7 @@ fn row(visitor: &Visitor, effect: &EffectView, opened: Option<RunId>) -> Row {
         step: Text::name(effect.step.as_str()),
         action: Text::name(&effect.action),
         state,
+        waits_for_person: effect.run_state == RunState::NeedsAttention,
         key: Text::name(effect.effect_key.as_str()),
         since: When::of(effect.since, visitor.now),
         age: millis(effect.age_ms),

@@ -22,6 +22,8 @@ use super::words::{Badge, When, class_hint, effect_state, run_state, step_state}
 const STEPS: usize = 100;
 /// Rows of the journal of a page.
 const JOURNAL: u64 = 50;
+/// Facts of a row; what was computed without an effect is committed by the hundred.
+const FACTS: usize = 8;
 
 #[derive(Template)]
 #[template(path = "run.html")]
@@ -98,6 +100,8 @@ struct JournalRow {
     generation: u64,
     at: When,
     facts: Vec<(Text, Text)>,
+    /// Facts that are left out.
+    omitted: usize,
     raw: String,
 }
 
@@ -318,7 +322,8 @@ pub(crate) fn pretty(value: &Value) -> String {
 }
 
 fn journal(visitor: &Visitor, id: &str, row: &JournalRowView) -> JournalRow {
-    let written = row.facts.iter().map(|fact| serde_json::to_value(fact).unwrap_or_default());
+    let shown = row.facts.iter().take(FACTS);
+    let written = shown.map(|fact| serde_json::to_value(fact).unwrap_or_default());
     // A fact is its kind with what belongs to it, or its kind alone.
     let facts = written.map(|fact| match fact.as_object().and_then(|it| it.iter().next()) {
         Some((kind, body)) => (words(kind), Text::sentence(body.to_string())),
@@ -329,6 +334,7 @@ fn journal(visitor: &Visitor, id: &str, row: &JournalRowView) -> JournalRow {
         generation: row.generation,
         at: When::of(row.at, visitor.now),
         facts: facts.collect(),
+        omitted: row.facts.len().saturating_sub(FACTS),
         raw: visitor.to("/runs").segment(id).done() + "/raw/journal?seq=" + &row.seq.to_string(),
     }
 }

@@ -130,7 +130,11 @@ async fn list(visitor: &mut Visitor) -> Result<Runs, OperatorError> {
     let live = live_of(visitor, &wanted);
     let rows: Vec<Row> = runs.iter().map(|run| Row::of(visitor, run)).collect();
     let retry = bulk(visitor, &wanted, rows.len());
-    let mut frame = Frame::of(visitor, "Runs", "Runs").live(live);
+    let mut frame = Frame::of(visitor, "Runs", "Runs");
+    // Of an empty store nothing can be followed.
+    if wanted.app.is_some() {
+        frame = frame.live(live);
+    }
     if let Some(notice) = notice {
         frame = frame.notice(Notice::plain(notice));
     }

@@ -24,6 +24,7 @@ async fn a_person_signs_in_and_out() {
     chrome.until("location.pathname === '/runs'").await;
     assert_eq!(chrome.address().await, "/runs?state=failed");
     assert_eq!(chrome.eval("document.cookie").await, "", "a script reads the cookie");
+    chrome.until("document.querySelector('#live-state').textContent === 'Live'").await;
     chrome.click(".who button").await;
     chrome.until("location.pathname === '/sign-in'").await;
     chrome.open("/audit").await;

@@ -275,6 +275,11 @@ impl Chrome {
             let is_ours = url.starts_with(&self.base) || url == "about:blank";
             assert!(is_ours, "the page asks another host: {url}");
         }
+        for answer in self.events("Network.responseReceived") {
+            let (url, status) = (&answer["response"]["url"], &answer["response"]["status"]);
+            let is_live = url.as_str().is_some_and(|url| url.contains("/api/"));
+            assert!(!is_live || status == 200, "{url} is answered with {status}");
+        }
         let thrown = self.events("Runtime.exceptionThrown");
         assert!(thrown.is_empty(), "{thrown:?}");
         let said = self.events("Runtime.consoleAPICalled");

@@ -193,8 +193,8 @@ steps:
   - forEach: "${{ inputs.amounts }}"
     as: amount
     do:
-      - mail: { amount: "${{ amount }}" }
-      - book: { amount: "${{ amount }}" }
+      - setVariable: { name: once, value: "${{ amount }}" }
+      - setVariable: { name: twice, value: "${{ once }}" }
 "#;
 
 /// A run of 10,000 steps: a page of them, and the place of the rest.
@@ -209,9 +209,9 @@ async fn a_run_of_ten_thousand_steps_is_shown_in_pages() {
     let stage = Stage::on(world, open_as(Role::Operator));
     let got = stage.get(&format!("/runs/{run}")).await;
     assert!(got.text.len() < 400_000, "{} bytes", got.text.len());
-    got.has("1–100 of 10000 steps").has("steps.1.do.0#0");
+    got.has("Steps 1–100 of 10000").has("steps.1.do.0#0").has("more facts of this commit");
     let last = stage.get(&format!("/runs/{run}?steps=100")).await;
-    last.has("9901–10000 of 10000 steps");
+    last.has("Steps 9901–10000 of 10000");
     let behind = stage.get(&format!("/runs/{run}?steps=1000000&journal=1000000")).await;
     behind.has("There is no such page of steps");
 }

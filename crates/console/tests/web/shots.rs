@@ -60,6 +60,15 @@ async fn every_page_fits_light_dark_and_narrow() {
             shoot(&chrome, &format!("{name}-{kind}")).await;
         }
     }
+    // What is asked for, in a form that is open.
+    for (kind, view) in [("light", WIDE), ("dark", DARK), ("narrow", NARROW)] {
+        chrome.view(view).await;
+        chrome.open(&format!("/effects?open={}", it.unknown)).await;
+        chrome.click("#deed-succeeded summary").await;
+        chrome.until("document.querySelector('#deed-succeeded').open").await;
+        check_width(&chrome, &format!("form {kind}")).await;
+        shoot(&chrome, &format!("effects-form-{kind}")).await;
+    }
     chrome.close().await;
 }
 

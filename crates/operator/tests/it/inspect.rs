@@ -1,7 +1,7 @@
 //! What fills a screen of the console.
 
 use serde_json::json;
-use surefoot_kernel_core::{Event, Micros, RunId, RunState};
+use surefoot_kernel_core::{Event, Micros, PlanStep, RunId, RunState};
 use surefoot_operator::{EmitEvent, JournalRange, OperatorError, TimelineOf, WhichVersion};
 
 use crate::world::{REORDER, SCOPE, World, app};
@@ -41,6 +41,66 @@ async fn a_version_is_shown_with_its_source() {
         seen.outline.iter().map(|step| step.action.as_str()).collect::<Vec<_>>(),
         ["mail", "pay", "book"]
     );
+}
+
+/// Every kind of step with something inside.
+const NESTED: &str = r#"
+inputs:
+  item: { type: text, required: true }
+steps:
+  - mail: {}
+    label: Tell the warehouse
+    catch:
+      - mail: {}
+  - if: "${{ inputs.item == 'bolt' }}"
+    then:
+      - pay: {}
+    else:
+      - fail: { message: "No" }
+  - forEach: "${{ [1, 2] }}"
+    as: number
+    do:
+      - book: {}
+  - switch: "${{ inputs.item }}"
+    cases:
+      - when: bolt
+        do:
+          - book: {}
+    default:
+      - succeed: { message: "Yes" }
+"#;
+
+/// The outline of a plan has each step once, at the place that explanations know it by.
+#[tokio::test]
+async fn an_outline_has_the_places_of_an_explanation() {
+    let world = World::published().await;
+    world.publish("nested", NESTED).await;
+    let event = Event::start("nested", json!({ "item": "bolt" }));
+    let emit = EmitEvent { app: app(), scope: SCOPE.into(), event };
+    let run = world.operator.emit(&world.ids, emit).await.unwrap().runs[0];
+    let seen = world.operator.inspect(run, ALL).await.unwrap();
+    let mut places = Vec::new();
+    flatten(&seen.outline, &mut places);
+    let explained: Vec<(String, String)> = seen
+        .explanation
+        .steps
+        .iter()
+        .map(|step| (step.key.as_str().to_owned(), step.action.clone()))
+        .collect();
+    assert_eq!(places, explained);
+    let names = |step: usize| -> Vec<&str> {
+        seen.outline[step].branches.iter().map(|branch| branch.name.as_str()).collect()
+    };
+    assert_eq!((names(0), names(1)), (vec!["catch"], vec!["then", "else"]));
+    assert_eq!((names(2), names(3)), (vec!["each"], vec!["case 1", "default"]));
+    assert_eq!(seen.outline[0].label.as_deref(), Some("Tell the warehouse"));
+}
+
+fn flatten(steps: &[PlanStep], places: &mut Vec<(String, String)>) {
+    for step in steps {
+        places.push((step.place.clone(), step.action.clone()));
+        step.branches.iter().for_each(|branch| flatten(&branch.steps, places));
+    }
 }
 
 /// Covers behaviour 185.

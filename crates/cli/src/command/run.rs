@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use surefoot_kernel_core::plan::Footprint;
-use surefoot_kernel_core::{App, Event, RunId, Scope, WorkflowKey};
+use surefoot_kernel_core::{App, Event, PlanStore as _, RunId, Scope, WorkflowKey};
 use surefoot_language::compile;
 use surefoot_operator::Operator;
 use surefoot_store_sqlite::SqliteStore;

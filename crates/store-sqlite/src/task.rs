@@ -6,9 +6,8 @@ use sqlx::{Row, SqliteConnection};
 
 use surefoot_kernel_core::payload::{Payload, text_for_storage};
 use surefoot_kernel_core::{
-    App, ClaimTasks, EffectKey, Micros, NewTask, RunId, Scope, SendSignal, Signal, SignalError,
-    StepKey, StoreError, TASK_SIGNAL, Task, TaskEnd, TaskEnded, TaskHold, TaskState, TaskStore,
-    Timestamp,
+    App, ClaimTasks, EffectKey, Micros, NewTask, RunId, Scope, SignalError, StepKey, StoreError,
+    Task, TaskEnd, TaskEnded, TaskHold, TaskState, TaskStore, Timestamp,
 };
 
 use crate::error::{Fault, Said};
@@ -209,12 +208,7 @@ impl Op for End {
         } else {
             return Ok(TaskEnded::Lost);
         };
-        match &self.end {
-            TaskEnd::Succeeded { .. } | TaskEnd::Failed { .. } => {
-                wake(conn, &self.hold, cx.now).await?;
-            }
-            TaskEnd::Again { .. } | TaskEnd::GivenBack => {}
-        }
+        wake(conn, self, cx.now).await?;
         Ok(ended)
     }
 }
@@ -255,41 +249,22 @@ async fn requeue(
     Ok(query.execute(conn).await?.rows_affected() == 1)
 }
 
-/// Whether the same attempt ended so before, in a call whose answer was lost.
+/// Whether the same attempt ended so before.
 async fn is_known(conn: &mut SqliteConnection, End { hold, end }: &End) -> Result<bool, Fault> {
-    let Some(task) = find(conn, &hold.app, &hold.key).await? else { return Ok(false) };
-    Ok(task.attempts == hold.attempt
-        && match (&task.state, end) {
-            (TaskState::Succeeded { output }, TaskEnd::Succeeded { output: ended }) => {
-                output == ended
-            }
-            (TaskState::Failed { code, .. }, TaskEnd::Failed { code: ended, .. }) => code == ended,
-            (TaskState::Queued, TaskEnd::Again { .. } | TaskEnd::GivenBack) => true,
-            (
-                TaskState::Queued
-                | TaskState::Running
-                | TaskState::Succeeded { .. }
-                | TaskState::Failed { .. }
-                | TaskState::Canceled,
-                TaskEnd::Succeeded { .. }
-                | TaskEnd::Failed { .. }
-                | TaskEnd::Again { .. }
-                | TaskEnd::GivenBack,
-            ) => false,
-        })
+    let task = find(conn, &hold.app, &hold.key).await?;
+    Ok(task.is_some_and(|task| task.has_ended_so(hold, end)))
 }
 
 async fn wake(
     conn: &mut SqliteConnection,
-    hold: &TaskHold,
+    End { hold, end }: &End,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let refused = |error: SignalError| match error {
         SignalError::Store(error) => error,
         other => StoreError::Refused(Box::new(other)),
     };
-    let signal = Signal::new(TASK_SIGNAL, hold.key.as_str()).check().map_err(refused)?;
-    let send = SendSignal { app: hold.app.clone(), scope: None, signal };
+    let Some(send) = end.signal(hold).map_err(refused)? else { return Ok(()) };
     signal::send(conn, &send, now).await.map(drop).map_err(refused)
 }
 

@@ -89,8 +89,12 @@ impl<S: TxStore + TaskStore> Office<S> {
     }
 }
 
-async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) {
-    let waited = tokio::time::timeout(PATIENCE, async {
+async fn until(what: &str, condition: impl AsyncFnMut() -> bool) {
+    until_within(PATIENCE, what, condition).await;
+}
+
+async fn until_within(patience: Duration, what: &str, mut condition: impl AsyncFnMut() -> bool) {
+    let waited = tokio::time::timeout(patience, async {
         while !condition().await {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -263,14 +267,17 @@ async fn crowd(count: usize) {
     let prompts: Vec<&str> = (0..count).map(|at| kinds[at % kinds.len()]).collect();
     let run = office.start("many", json!({ "prompts": prompts })).await;
     let expected = count.to_string();
-    until("every step has asked", async || office.charged(run).await == expected).await;
+    // A second for each, on a machine that does much else.
+    let patience = PATIENCE.max(Duration::from_secs(count as u64));
+    let charged = async || office.charged(run).await == expected;
+    until_within(patience, "every step has asked", charged).await;
     until("the model is busy", async || model.open() >= 4).await;
     office.kernel.cancel(run, "enough").await.unwrap();
     assert_eq!(office.end(run).await, RunState::Canceled);
     until("every call is broken off", async || model.open() == 0).await;
     model.answer_what_was_late();
     let filter = RunFilter { parent: Some(run), limit: 1_000, ..RunFilter::default() };
-    until("all children are canceled or had ended", async || {
+    until_within(patience, "all children are canceled or had ended", async || {
         let page = office.kernel.store().run_list(filter.clone()).await.unwrap();
         page.rows.iter().all(|row| row.run.state().is_terminal())
     })

@@ -6,9 +6,9 @@
 
 use async_trait::async_trait;
 
-use super::StoreError;
+use super::{SendSignal, SignalError, StoreError};
 use crate::payload::Payload;
-use crate::{App, Code, Dependency, EffectKey, Micros, RunId, Scope, StepKey};
+use crate::{App, Code, Dependency, EffectKey, Micros, RunId, Scope, Signal, StepKey};
 
 /// The kind of the app-wide signal that the end of a task sends; its key is the effect key of the step.
 pub const TASK_SIGNAL: &str = "surefoot.task";
@@ -73,6 +73,21 @@ impl Task {
     #[must_use]
     pub fn wait(&self, look_after: std::time::Duration) -> Dependency {
         Dependency::on(TASK_SIGNAL, self.key().as_str()).app_wide().deadline_in(look_after)
+    }
+
+    /// Whether this attempt has ended so before, in a call whose answer was lost.
+    #[must_use]
+    pub fn has_ended_so(&self, hold: &TaskHold, end: &TaskEnd) -> bool {
+        self.attempts == hold.attempt
+            && match end {
+                TaskEnd::Succeeded { output } => {
+                    matches!(&self.state, TaskState::Succeeded { output: known } if known == output)
+                }
+                TaskEnd::Failed { code, .. } => {
+                    matches!(&self.state, TaskState::Failed { code: known, .. } if known == code)
+                }
+                TaskEnd::Again { .. } | TaskEnd::GivenBack => self.state == TaskState::Queued,
+            }
     }
 
     /// The right to end this attempt.
@@ -178,6 +193,22 @@ pub enum TaskEnd {
     },
     /// It was begun and let go, for another worker: no failure.
     GivenBack,
+}
+
+impl TaskEnd {
+    /// What wakes the step, if the task has ended with it.
+    ///
+    /// # Errors
+    /// Never, for the key of a step.
+    pub fn signal(&self, hold: &TaskHold) -> Result<Option<SendSignal>, SignalError> {
+        let signal = match self {
+            Self::Succeeded { .. } | Self::Failed { .. } => {
+                Signal::new(TASK_SIGNAL, hold.key.as_str()).check()?
+            }
+            Self::Again { .. } | Self::GivenBack => return Ok(None),
+        };
+        Ok(Some(SendSignal { app: hold.app.clone(), scope: None, signal }))
+    }
 }
 
 /// What became of an end. Exhaustive on purpose.

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use surefoot_kernel_core::{
-    App, ClaimTasks, EffectKey, Micros, NewTask, SendSignal, Signal, SignalError, StoreError,
-    TASK_SIGNAL, Task, TaskEnd, TaskEnded, TaskHold, TaskState, TaskStore, Timestamp,
+    App, ClaimTasks, EffectKey, Micros, NewTask, SignalError, StoreError, Task, TaskEnd, TaskEnded,
+    TaskHold, TaskState, TaskStore, Timestamp,
 };
 
 use super::MemoryStore;
@@ -31,6 +31,26 @@ impl TaskEntry {
 
     fn is_held(&self, hold: &TaskHold) -> bool {
         self.task.state == TaskState::Running && self.task.attempts == hold.attempt
+    }
+}
+
+impl TaskEntry {
+    fn end(&mut self, end: &TaskEnd, now: Timestamp) {
+        self.due_at = now;
+        self.task.state = match end {
+            TaskEnd::Succeeded { output } => TaskState::Succeeded { output: output.clone() },
+            TaskEnd::Failed { code, message } => {
+                TaskState::Failed { code: code.clone(), message: message.clone() }
+            }
+            TaskEnd::Again { after } => {
+                self.due_at = now.plus(*after);
+                TaskState::Queued
+            }
+            TaskEnd::GivenBack => {
+                self.task.failures = self.task.failures.saturating_sub(1);
+                TaskState::Queued
+            }
+        };
     }
 }
 
@@ -120,30 +140,19 @@ impl State {
     ) -> Result<TaskEnded, StoreError> {
         let key = (hold.app.clone(), hold.key.clone());
         let Some(entry) = self.tasks.get_mut(&key) else { return Ok(TaskEnded::Lost) };
-        let forgiven = u32::from(end == TaskEnd::GivenBack);
-        let (state, due_at, wakes) = match end {
-            TaskEnd::Succeeded { output } => (TaskState::Succeeded { output }, now, true),
-            TaskEnd::Failed { code, message } => (TaskState::Failed { code, message }, now, true),
-            TaskEnd::Again { after } => (TaskState::Queued, now.plus(after), false),
-            TaskEnd::GivenBack => (TaskState::Queued, now, false),
-        };
         let ended = if entry.is_held(hold) {
-            entry.task.failures -= forgiven;
-            entry.task.state = state;
-            entry.due_at = due_at;
+            entry.end(&end, now);
             TaskEnded::Recorded
-        } else if entry.task.attempts == hold.attempt && entry.task.state == state {
+        } else if entry.task.has_ended_so(hold, &end) {
             TaskEnded::Known
         } else {
             return Ok(TaskEnded::Lost);
         };
-        if wakes {
-            let refused = |error: SignalError| match error {
-                SignalError::Store(error) => error,
-                other => StoreError::Refused(Box::new(other)),
-            };
-            let signal = Signal::new(TASK_SIGNAL, hold.key.as_str()).check().map_err(refused)?;
-            let send = SendSignal { app: hold.app.clone(), scope: None, signal };
+        let refused = |error: SignalError| match error {
+            SignalError::Store(error) => error,
+            other => StoreError::Refused(Box::new(other)),
+        };
+        if let Some(send) = end.signal(hold).map_err(refused)? {
             self.signal_send(&send, now).map_err(refused)?;
         }
         Ok(ended)

@@ -34,15 +34,13 @@ struct Case {
     weekday: Option<i8>,
 }
 
-const EVEN: &[i8] = &[0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22];
-
 const CASES: [Case; 6] = [
     Case { cron: "0 0 * * *", minutes: &[0], hours: &[0], elapsed: false, weekday: None },
     Case { cron: "30 1 * * *", minutes: &[30], hours: &[1], elapsed: false, weekday: None },
     Case { cron: "15,45 2 * * *", minutes: &[15, 45], hours: &[2], elapsed: false, weekday: None },
     Case { cron: "30 2 * * 0", minutes: &[30], hours: &[2], elapsed: false, weekday: Some(0) },
     Case { cron: "0 3,23 * * *", minutes: &[0], hours: &[3, 23], elapsed: false, weekday: None },
-    Case { cron: "30 */2 * * *", minutes: &[30], hours: EVEN, elapsed: true, weekday: None },
+    Case { cron: "30 */12 * * *", minutes: &[30], hours: &[0, 12], elapsed: true, weekday: None },
 ];
 
 /// Every change of these clocks, and every time of the cases, is a multiple of it.

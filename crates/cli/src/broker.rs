@@ -36,7 +36,7 @@ pub(crate) async fn open(broker: &Broker) -> Result<Arc<dyn Inventory>, CliError
     let namespace = broker.namespace.clone().ok_or_else(|| CliError::Usage(missing.to_owned()))?;
     let failed = |url: &str| {
         let url = without_password(url);
-        move |source| CliError::Broker { url, source }
+        move |source| CliError::Broker { url, source: Box::new(source) }
     };
     let nats = Nats::connect(&broker.nats, namespace).await.map_err(failed(&broker.nats))?;
     match &broker.nats_system {

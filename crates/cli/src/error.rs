@@ -32,10 +32,10 @@ pub(crate) enum CliError {
     Broker {
         url: String,
         #[source]
-        source: SyncError,
+        source: Box<SyncError>,
     },
     #[error(transparent)]
-    Sync(#[from] SyncError),
+    Sync(Box<SyncError>),
     #[error(
         "there is no store at `{}`: publish a workflow or emit an event to create one, or name another with `--store`",
         .0.display()
@@ -91,6 +91,13 @@ pub(crate) trait Helped {
 impl Helped for OperatorError {
     fn with_help(self, help: &'static str) -> CliError {
         CliError::Helped(HelpedError { source: self, help })
+    }
+}
+
+/// Boxed: it is larger than the others, and seldom.
+impl From<SyncError> for CliError {
+    fn from(error: SyncError) -> Self {
+        Self::Sync(Box::new(error))
     }
 }
 

@@ -55,7 +55,9 @@ async fn a_slot_is_one_event_whether_a_server_fires_it_or_a_worker_or_both() {
     pass(21).await;
     let runs = || Tick::max_runs(10);
     let (a, b, c) = tokio::join!(one.tick(runs()), two.tick(runs()), alone.tick(runs()));
-    (a.unwrap(), b.unwrap(), c.unwrap());
+    for ticked in [a, b, c] {
+        ticked.unwrap();
+    }
     assert_eq!(fired(&world).await, slots(&["00:20"]));
     // Each of them alone, and a new one, over a loss of all that the server knew.
     for (worker, time) in [(&one, "00:40"), (&alone, "01:00"), (&two, "01:20")] {

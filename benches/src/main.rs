@@ -1,9 +1,16 @@
 //! The load programs behind `cargo xtask bench`: one workload on one store, and its figures as one JSON line.
 
+mod claim;
+mod emit;
+mod fill;
+mod limit;
 mod load;
+mod log;
 mod measure;
 mod postgres;
+mod soak;
 mod sqlite;
+mod verdict;
 
 use std::process::ExitCode;
 
@@ -21,6 +28,9 @@ pub(crate) struct Args {
     /// for the time of the load.
     #[arg(long)]
     store: String,
+    /// What is done.
+    #[arg(long, value_enum, default_value = "steps")]
+    workload: Workload,
     /// What the steps call.
     #[arg(long, value_enum, default_value = "idempotent")]
     kind: Kind,
@@ -33,10 +43,38 @@ pub(crate) struct Args {
     /// Runs at the same time.
     #[arg(long, default_value_t = 50)]
     concurrency: usize,
+    /// Steps of ended runs that are in the store before it begins (PostgreSQL).
+    #[arg(long, default_value_t = 0)]
+    stored: usize,
+    /// Runs that wait for a worker before `claim` begins (PostgreSQL).
+    #[arg(long, default_value_t = 1_000)]
+    queued: usize,
+    /// So many more wait for a module that nobody has.
+    #[arg(long, default_value_t = 0)]
+    foreign: usize,
+    /// How long `soak` goes on.
+    #[arg(long, default_value_t = 10)]
+    minutes: usize,
+}
+
+/// What is done and measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Workload {
+    /// Runs from their events to their known ends.
+    Steps,
+    /// Events, each with the run that it starts; nobody works.
+    Emit,
+    /// Claims and passes of recovery (PostgreSQL).
+    Claim,
+    /// The least that transactional steps cost, without a kernel (PostgreSQL).
+    Limit,
+    /// Runs for minutes, at 70 % of what is possible: whether anything grows (PostgreSQL).
+    Soak,
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
+    log::count_warnings();
     let done = run(&Args::parse()).await;
     match done {
         Ok(line) => {

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use surefoot::prelude::*;
 
-use crate::load::{APP, Begin, SCOPE};
-use crate::{Args, Failed};
+use crate::load::{Begin, SCOPE};
+use crate::{Args, Failed, Workload};
 
 /// What stands in the store afterwards.
 #[derive(Debug)]
@@ -29,9 +29,14 @@ pub(crate) struct Counted {
 #[derive(Debug)]
 pub(crate) struct Measured {
     /// From the first event to the last known end.
-    took: Duration,
+    pub(crate) took: Duration,
     /// From event to known end, of each run, in order of length.
-    latencies: Vec<Duration>,
+    pub(crate) latencies: Vec<Duration>,
+}
+
+/// The latency that so many of a hundred do not pass, of those in order of length.
+pub(crate) fn millis(latencies: &[Duration], percent: usize) -> Option<f64> {
+    latencies.get(latencies.len() * percent / 100).map(|latency| latency.as_secs_f64() * 1e3)
 }
 
 impl Measured {
@@ -43,28 +48,29 @@ impl Measured {
         counted: &Counted,
     ) -> Result<String, Failed> {
         let runs = i64::try_from(args.runs)?;
-        let steps = args.runs * args.steps;
-        if counted.ended != runs || counted.facts < i64::try_from(steps)? {
+        let steps = match args.workload {
+            Workload::Emit => args.runs,
+            Workload::Steps | Workload::Limit | Workload::Claim | Workload::Soak => {
+                args.runs * args.steps
+            }
+        };
+        let is_less = args.workload != Workload::Emit && counted.facts < i64::try_from(steps)?;
+        if counted.ended != runs || is_less {
             return Err(format!("{runs} runs were asked for, the store has {counted:?}").into());
         }
-        let millis = |at: usize| {
-            let found = self.latencies.get(self.latencies.len() * at / 100);
-            found.map(|latency| latency.as_secs_f64() * 1e3)
-        };
         let seconds = self.took.as_secs_f64();
         Ok(json!({
             "engine": engine,
             "kind": format!("{:?}", args.kind).to_lowercase(),
+            "stored": args.stored,
             "steps": args.steps,
             "runs": args.runs,
             "concurrency": args.concurrency,
             "seconds": seconds,
             "per_s": steps as f64 / seconds,
-            "p50_ms": millis(50),
-            "p99_ms": millis(99),
+            "p50_ms": millis(&self.latencies, 50),
+            "p99_ms": millis(&self.latencies, 99),
             "steps_in_all": steps,
-            // From the start of the program, since others count from there.
-            "client_cpu_s": cpu().as_secs_f64(),
             "wal_bytes_per_step": counted.wal_bytes.map(|bytes| bytes as f64 / steps as f64),
             "durability": counted.durability,
             "journal_rows": counted.rows,
@@ -74,17 +80,35 @@ impl Measured {
     }
 }
 
-/// Publishes the workflow, starts a worker, and runs the load.
-pub(crate) async fn run<S, B>(args: &Args, store: S, module: Module<B>) -> Result<Measured, Failed>
+/// Publishes the workflow.
+pub(crate) async fn publish<S, B>(
+    args: &Args,
+    kernel: &Kernel<S>,
+    module: &Module<B>,
+) -> Result<(), Failed>
 where
     S: TxStore + Clone,
     B: RunsOn<S::Tx>,
 {
-    let kernel = Kernel::new(APP, store);
-    let scope = kernel.scope(SCOPE);
     let source = args.kind.workflow(args.steps);
-    scope.publish(module.manifest(), Publication::new("load", source)).await?;
-    let worker = kernel.worker(module).concurrency(args.concurrency).start().await?;
+    let publication = Publication::new("load", source);
+    kernel.scope(SCOPE).publish(module.manifest(), publication).await?;
+    Ok(())
+}
+
+/// Starts a worker and runs the load.
+pub(crate) async fn run<S, B>(
+    args: &Args,
+    kernel: &Kernel<S>,
+    module: Module<B>,
+) -> Result<Measured, Failed>
+where
+    S: TxStore + Clone,
+    B: RunsOn<S::Tx>,
+{
+    // Slots are no limit here: as many runs are open as there are tasks.
+    let worker = kernel.worker(module).concurrency(2 * args.concurrency).start().await?;
+    mark("start");
     let began = Instant::now();
     let next = Arc::new(AtomicUsize::new(0));
     let mut tasks = tokio::task::JoinSet::new();
@@ -96,6 +120,7 @@ where
         latencies.extend(done??);
     }
     let took = began.elapsed();
+    mark("end");
     worker.stop(Duration::from_secs(5)).await;
     latencies.sort_unstable();
     Ok(Measured { took, latencies })
@@ -106,23 +131,28 @@ async fn one_after_another<S: TxStore + Clone>(
     next: Arc<AtomicUsize>,
     runs: usize,
 ) -> Result<Vec<Duration>, Failed> {
-    let scope = kernel.scope(SCOPE);
     let mut latencies = Vec::new();
     while next.fetch_add(1, Ordering::Relaxed) < runs {
         let began = Instant::now();
-        let emitted = scope.emit(Begin { start: 1 }.event()).await?;
-        let run = emitted.runs.first().ok_or("the event started no run")?;
-        let ended = kernel.await_run(*run).await?;
-        if ended.state() != RunState::Succeeded {
-            return Err(format!("run {run} ended as {:?}", ended.phase).into());
-        }
+        one_run(&kernel).await?;
         latencies.push(began.elapsed());
     }
     Ok(latencies)
 }
 
-/// The processor time of this process so far.
-fn cpu() -> Duration {
-    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    Duration::try_from(spent).unwrap_or_default()
+/// One run from its event to its known end.
+pub(crate) async fn one_run<S: TxStore + Clone>(kernel: &Kernel<S>) -> Result<RunId, Failed> {
+    let emitted = kernel.scope(SCOPE).emit(Begin { start: 1 }.event()).await?;
+    let run = *emitted.runs.first().ok_or("the event started no run")?;
+    let ended = kernel.await_run(run).await?;
+    if ended.state() == RunState::Succeeded {
+        Ok(run)
+    } else {
+        Err(format!("run {run} ended as {:?}", ended.phase).into())
+    }
+}
+
+/// Tells who watches that what is measured begins, or is over.
+pub(crate) fn mark(what: &str) {
+    println!("{}", json!({ "mark": what }));
 }

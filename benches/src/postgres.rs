@@ -1,11 +1,16 @@
 //! The load on PostgreSQL, in a database of its own.
 
+use std::time::Duration;
+
 use surefoot::postgres::sqlx::{self, Connection, PgConnection};
 use surefoot::prelude::*;
 
 use crate::load::{self, AddOnce, AddPure, AddRemote, Begin, Sum};
 use crate::measure::{self, Counted};
-use crate::{Args, Failed};
+use crate::{Args, Failed, Workload, claim, emit, fill, limit, soak};
+
+/// How long a worker may take to stop.
+const STOP: Duration = Duration::from_secs(5);
 
 /// A statement of the application in each step: one row, so that it is always the same work.
 #[derive(Debug, Clone, Copy)]
@@ -49,25 +54,97 @@ fn beside(admin: &str, name: &str) -> String {
 }
 
 async fn in_database(args: &Args, url: &str) -> Result<String, Failed> {
-    let store = PostgresStore::open(url).await?;
     let mut conn = PgConnection::connect(url).await?;
     let tally = "CREATE TABLE tally (slot integer PRIMARY KEY, count bigint NOT NULL) WITH (fillfactor = 50)";
     sqlx::query(tally).execute(&mut conn).await?;
     let fill = "INSERT INTO tally SELECT slot, 0 FROM generate_series(0, 99999) AS slot";
     sqlx::query(fill).execute(&mut conn).await?;
-    sqlx::query("CHECKPOINT").execute(&mut conn).await?;
-    let module = Module::builder(load::APP, 1)
-        .trigger::<Begin>()
-        .pure(AddPure)
-        .idempotent(AddOnce)
-        .ambiguous(AddRemote)
-        .transactional(AddRow)
-        .build()?;
-    let before = written(&mut conn).await?;
-    let measured = measure::run(args, store, module).await?;
-    let wal_bytes = written(&mut conn).await? - before;
-    let counted = count(&mut conn, wal_bytes).await?;
-    measured.line("surefoot-postgres", args, &counted)
+    if args.workload == Workload::Limit {
+        sqlx::query("CHECKPOINT").execute(&mut conn).await?;
+        let (measured, counted) = limit::run(args, url).await?;
+        return measured.line("limit-postgres", args, &counted);
+    }
+    let kernel = Kernel::new(load::APP, PostgresStore::open(url).await?);
+    let module = module()?;
+    measure::publish(args, &kernel, &module).await?;
+    match args.workload {
+        Workload::Claim => claims(args, &kernel, &mut conn).await,
+        Workload::Soak => soak(args, &kernel, module, &mut conn).await,
+        Workload::Steps | Workload::Emit | Workload::Limit => {
+            load(args, &kernel, module, &mut conn).await
+        }
+    }
+}
+
+fn module() -> Result<Module<On<PostgresTx>>, Failed> {
+    let builder = Module::builder(load::APP, 1).trigger::<Begin>();
+    let builder = builder.pure(AddPure).idempotent(AddOnce).ambiguous(AddRemote);
+    Ok(builder.transactional(AddRow).build()?)
+}
+
+async fn load(
+    args: &Args,
+    kernel: &Kernel<PostgresStore>,
+    module: Module<On<PostgresTx>>,
+    conn: &mut PgConnection,
+) -> Result<String, Failed> {
+    if args.stored > 0 {
+        let worker = kernel.worker(self::module()?).concurrency(1).start().await?;
+        let run = measure::one_run(kernel).await?;
+        worker.stop(STOP).await;
+        fill::ended(conn, run, args.stored / args.steps.max(1)).await?;
+    }
+    sqlx::query("CHECKPOINT").execute(&mut *conn).await?;
+    let (before, were) = (written(conn).await?, count(conn, 0).await?);
+    let measured = match args.workload {
+        Workload::Emit => emit::run(args, kernel).await?,
+        Workload::Steps | Workload::Claim | Workload::Limit | Workload::Soak => {
+            measure::run(args, kernel, module).await?
+        }
+    };
+    let wal_bytes = written(conn).await? - before;
+    let counted = count(conn, wal_bytes).await?;
+    let ended = match args.workload {
+        Workload::Emit => queued(conn).await?,
+        Workload::Steps | Workload::Claim | Workload::Limit | Workload::Soak => {
+            counted.ended - were.ended
+        }
+    };
+    let (rows, facts) = (counted.rows - were.rows, counted.facts - were.facts);
+    measured.line("surefoot-postgres", args, &Counted { rows, facts, ended, ..counted })
+}
+
+async fn claims(
+    args: &Args,
+    kernel: &Kernel<PostgresStore>,
+    conn: &mut PgConnection,
+) -> Result<String, Failed> {
+    let emitted = kernel.scope(load::SCOPE).emit(Begin { start: 1 }.event()).await?;
+    let run = *emitted.runs.first().ok_or("the event started no run")?;
+    fill::queued(conn, run, args.queued.saturating_sub(1), 0, false).await?;
+    if args.foreign > 0 {
+        fill::queued(conn, run, args.foreign, args.queued, true).await?;
+    }
+    claim::run("surefoot-postgres", args, kernel.store(), run).await
+}
+
+async fn soak(
+    args: &Args,
+    kernel: &Kernel<PostgresStore>,
+    module: Module<On<PostgresTx>>,
+    conn: &mut PgConnection,
+) -> Result<String, Failed> {
+    let worker = kernel.worker(module).concurrency(soak::SLOTS).start().await?;
+    let mut soaked = soak::run(kernel, conn, args.minutes).await?;
+    worker.stop(STOP).await;
+    soaked.warnings = crate::log::warnings();
+    Ok(soaked.figures().to_string())
+}
+
+/// Runs that nobody has taken yet.
+async fn queued(conn: &mut PgConnection) -> Result<i64, sqlx::Error> {
+    let sql = "SELECT count(*) FROM surefoot.run WHERE state = 'queued'";
+    sqlx::query_scalar(sql).fetch_one(conn).await
 }
 
 /// Bytes of the server's log so far.
@@ -82,8 +159,13 @@ async fn count(conn: &mut PgConnection, wal_bytes: i64) -> Result<Counted, sqlx:
     let (rows, facts): (i64, i64) = sqlx::query_as(sql).fetch_one(&mut *conn).await?;
     let sql = "SELECT count(*) FROM surefoot.run WHERE state = 'succeeded'";
     let ended = sqlx::query_scalar(sql).fetch_one(&mut *conn).await?;
+    let durability = durability(conn).await?;
+    Ok(Counted { rows, facts, ended, wal_bytes: Some(wal_bytes), durability })
+}
+
+/// What the server says of its own durability.
+pub(crate) async fn durability(conn: &mut PgConnection) -> Result<String, sqlx::Error> {
     let sql = "SELECT string_agg(name || '=' || setting, ' ' ORDER BY name) FROM pg_settings \
                WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes')";
-    let durability = sqlx::query_scalar(sql).fetch_one(conn).await?;
-    Ok(Counted { rows, facts, ended, wal_bytes: Some(wal_bytes), durability })
+    sqlx::query_scalar(sql).fetch_one(conn).await
 }

@@ -5,7 +5,7 @@ use surefoot::sqlite::sqlx::{self, Connection, SqliteConnection};
 
 use crate::load::{self, AddOnce, AddPure, AddRemote, Begin, Sum};
 use crate::measure::{self, Counted};
-use crate::{Args, Failed};
+use crate::{Args, Failed, Workload, emit};
 
 /// A statement of the application in each step: one row, so that it is always the same work.
 #[derive(Debug, Clone, Copy)]
@@ -45,21 +45,30 @@ pub(crate) async fn run(args: &Args, file: &str) -> Result<String, Failed> {
         .ambiguous(AddRemote)
         .transactional(AddRow)
         .build()?;
-    let measured = measure::run(args, store, module).await?;
-    let counted = count(&mut conn).await?;
+    let kernel = Kernel::new(load::APP, store);
+    measure::publish(args, &kernel, &module).await?;
+    let measured = match args.workload {
+        Workload::Steps => measure::run(args, &kernel, module).await?,
+        Workload::Emit => emit::run(args, &kernel).await?,
+        Workload::Claim | Workload::Limit | Workload::Soak => {
+            return Err("this workload is for PostgreSQL only".into());
+        }
+    };
+    let state = if args.workload == Workload::Emit { "queued" } else { "succeeded" };
+    let counted = count(&mut conn, state).await?;
     measured.line("surefoot-sqlite", args, &counted)
 }
 
 /// What is in the file, seen by somebody else.
-async fn count(conn: &mut SqliteConnection) -> Result<Counted, sqlx::Error> {
+async fn count(conn: &mut SqliteConnection, state: &str) -> Result<Counted, sqlx::Error> {
     let (rows, facts): (i64, i64) =
         sqlx::query_as("SELECT count(*), coalesce(sum(count), 0) FROM surefoot_journal")
             .fetch_one(&mut *conn)
             .await?;
-    let (ended,): (i64,) =
-        sqlx::query_as("SELECT count(*) FROM surefoot_run WHERE state = 'succeeded'")
-            .fetch_one(conn)
-            .await?;
+    let (ended,): (i64,) = sqlx::query_as("SELECT count(*) FROM surefoot_run WHERE state = ?")
+        .bind(state)
+        .fetch_one(conn)
+        .await?;
     let durability = "synchronous=FULL".to_owned();
     Ok(Counted { rows, facts, ended, wal_bytes: None, durability })
 }

@@ -17,27 +17,26 @@ pub(super) struct Moment {
     at: Instant,
     /// Ticks that all programs used.
     all: f64,
-    /// Ticks that the named process and all below it used.
+    /// Ticks that the named processes and all below them used.
     named: f64,
 }
 
 /// What was used between two moments.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Used {
-    /// Processor time of the named process and all below it.
+    /// Processor time of the named processes and all below them.
     pub(super) named: Duration,
     /// Processor time of everybody.
-    pub(super) all: Duration,
+    all: Duration,
     took: Duration,
 }
 
 impl Moment {
-    /// Reads the counters of the system. `root` is the process that is counted with all its children.
-    pub(super) fn now(root: Option<u32>) -> Result<Self, Failure> {
+    /// Reads the counters of the system. `roots` are the processes that are counted with all their children.
+    pub(super) fn now(roots: &[u32]) -> Result<Self, Failure> {
         let stat = read("/proc/stat")?;
         let all = all_ticks(&stat).ok_or_else(|| Failure::new("/proc/stat is not understood"))?;
-        let named = root.map_or(Ok(0.0), tree_ticks)?;
-        Ok(Self { at: Instant::now(), all, named })
+        Ok(Self { at: Instant::now(), all, named: ticks_of(roots)? })
     }
 
     pub(super) fn until(&self, later: &Self) -> Used {
@@ -51,12 +50,16 @@ impl Moment {
 }
 
 impl Used {
-    /// What others had of the machine, in percent, when `mine` is what the measured programs used.
-    pub(super) fn others_percent(&self, mine: Duration) -> f64 {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
-        let others = self.all.saturating_sub(mine).as_secs_f64();
-        others * 100.0 / (self.took.as_secs_f64() * cores).max(f64::EPSILON)
+    /// What others had of the machine, in percent.
+    pub(super) fn others_percent(&self) -> f64 {
+        percent(self.all.saturating_sub(self.named).as_secs_f64(), self.took)
     }
+}
+
+/// So many seconds of processor time, of all that the machine had in that time.
+pub(super) fn percent(seconds: f64, of: Duration) -> f64 {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+    seconds * 100.0 / (of.as_secs_f64() * cores).max(f64::EPSILON)
 }
 
 fn read(path: &str) -> Result<String, Failure> {
@@ -73,8 +76,8 @@ fn all_ticks(stat: &str) -> Option<f64> {
     Some(user + nice + system + irq + soft)
 }
 
-/// Ticks of a process and all below it.
-fn tree_ticks(root: u32) -> Result<f64, Failure> {
+/// Ticks of processes and all below them.
+fn ticks_of(roots: &[u32]) -> Result<f64, Failure> {
     let mut seen = BTreeMap::new();
     let processes = fs::read_dir("/proc").map_err(|error| Failure::new(error.to_string()))?;
     for entry in processes.flatten() {
@@ -87,7 +90,7 @@ fn tree_ticks(root: u32) -> Result<f64, Failure> {
             seen.insert(pid, (parent, ticks));
         }
     }
-    Ok(sum_below(&seen, root))
+    Ok(roots.iter().map(|root| sum_below(&seen, *root)).sum())
 }
 
 /// The parent, and the ticks in user and system mode, of a line of `/proc/PID/stat`.
@@ -131,9 +134,9 @@ mod tests {
     #[test]
     fn others_are_what_is_left() {
         let second = Duration::from_secs(1);
-        let used = Used { named: Duration::ZERO, all: second, took: second };
+        let used = |named| Used { named, all: second, took: second };
         let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
-        assert_eq!(used.others_percent(second), 0.0);
-        assert!((used.others_percent(Duration::ZERO) - 100.0 / cores).abs() < 1e-9);
+        assert_eq!(used(second).others_percent(), 0.0);
+        assert!((used(Duration::ZERO).others_percent() - 100.0 / cores).abs() < 1e-9);
     }
 }

@@ -1,19 +1,26 @@
 //! `cargo xtask bench`: our engine, the bare stores and other engines, side by side in one run, as ratios.
 
+mod given;
 mod machine;
 mod ours;
 mod peers;
+mod realtime;
 mod report;
 mod server;
+mod soak;
 mod sync;
 
 use std::path::PathBuf;
 
 use crate::failure::Failure;
 use crate::workspace::Workspace;
+use given::Given;
+use ours::Ours;
 use peers::Peers;
+use realtime::RealTime;
 use report::{Measured, Report};
 use server::Database;
+pub(crate) use soak::soak;
 
 const HELP: &str = "\
 Measures our engine on PostgreSQL and SQLite and, taking turns with it, what other programs do on the same server.
@@ -31,7 +38,8 @@ Usage: cargo xtask bench [--json] [--quick] [--rounds N] [--peers A,B] [--peers-
 
 A rate is what stands in the journal afterwards over the time from the first event to the last known end, and the median of
 the rounds. Rates of one machine mean nothing on another one: compare the ratios. A round in which other programs took more
-than a tenth of the machine is void and said so.";
+than a tenth of the machine is void and said so. Where this user may, all that is measured runs with real-time priority,
+ours and theirs alike; PEERS_RT=0 turns that off. What the programs of DIR install goes to target/peers, or PEERS_WORK.";
 
 const ROUNDS: usize = 5;
 const ROUNDS_QUICK: usize = 3;
@@ -57,16 +65,27 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         return Ok(());
     };
     let workspace = Workspace::load()?;
-    let peers = options.peers_dir.clone().map(|dir| Peers::new(dir, options.peers.clone()));
+    let real_time = RealTime::here();
+    let peers = match &options.peers_dir {
+        Some(folder) => {
+            let given = Given::copy(folder, workspace.target())?;
+            Some(Peers::new(given, options.peers.clone()))
+        }
+        None => None,
+    };
     let program = ours::build(&workspace)?;
     let database = match &peers {
         Some(peers) => peers.database()?,
-        None => Database::start(workspace.target())?,
+        None => Database::start(workspace.target(), real_time)?,
     };
+    let ours =
+        Ours { program, database: &database, real_time, folder: workspace.target().join("bench") };
+    let said = if real_time.is_on() { "with" } else { "without" };
+    eprintln!("== measured {said} real-time priority");
     let mut report = Report::default();
     for round in 0..options.rounds {
         eprintln!("== round {} of {}", round + 1, options.rounds);
-        let mut measured: Vec<Measured> = ours::round(&program, &database, options.quick)?;
+        let mut measured: Vec<Measured> = ours.round(round, options.quick)?;
         if let Some(peers) = &peers {
             measured.extend(peers.round(round, workspace.target())?);
         }

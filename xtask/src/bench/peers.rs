@@ -1,11 +1,13 @@
 //! The turns of others: load programs in a folder that is given, each with a `run.sh` that appends what it measured to a file.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
+use std::time::Duration;
 
 use serde_json::Value;
 
+use super::given::Given;
+use super::machine::{OTHERS_MAX_PERCENT, percent};
 use super::report::Measured;
 use super::server::Database;
 use crate::failure::Failure;
@@ -13,27 +15,27 @@ use crate::process;
 
 /// The limits: not an engine, the least that one can do.
 const LIMITS: &str = "bound";
-/// How many runs at once the limits are measured with, besides the 500 of their own.
-const LIMITS_AT_ONCE: [&str; 2] = ["50", "200"];
+/// How many runs at once everybody is measured with.
+const AT_ONCE: [&str; 3] = ["50", "200", "500"];
+/// What their wrapper waits within a measured phase, in all.
+const PHASE_REST: Duration = Duration::from_millis(2_300);
 
 /// The folder, and which of them are asked for.
 #[derive(Debug)]
 pub(super) struct Peers {
-    folder: PathBuf,
+    given: Given,
     names: Vec<String>,
 }
 
 impl Peers {
-    pub(super) fn new(folder: PathBuf, names: Vec<String>) -> Self {
-        Self { folder, names }
+    pub(super) const fn new(given: Given, names: Vec<String>) -> Self {
+        Self { given, names }
     }
 
     /// Starts the server that they are measured on, with their own settings.
     pub(super) fn database(&self) -> Result<Database, Failure> {
         let script = ". \"$1/lib/lib.sh\" && pg_start && echo \"$PG_PID $PG_PORT\"";
-        let mut command = Command::new("bash");
-        command.args(["-c", script, "bash"]).arg(&self.folder);
-        let said = process::capture(&mut command)?;
+        let said = process::capture(&mut self.given.shell(script))?;
         let mut words = said.lines().last().unwrap_or_default().split_whitespace();
         let pid = words.next().and_then(|word| word.parse().ok());
         let (Some(pid), Some(port)) = (pid, words.next()) else {
@@ -48,10 +50,9 @@ impl Peers {
         let results = scratch.join("peers.jsonl");
         let mut measured = Vec::new();
         for name in std::iter::once(LIMITS).chain(self.names.iter().map(String::as_str)) {
-            let at_once: &[&str] = if name == LIMITS { &LIMITS_AT_ONCE } else { &["50"] };
-            for at_once in at_once {
+            for at_once in AT_ONCE {
                 drop(std::fs::remove_file(&results));
-                let mut command = Command::new(self.folder.join(name).join("run.sh"));
+                let mut command = self.given.script(&format!("{name}/run.sh"));
                 command.env("RESULTS", &results).env("CORE", "1").env("REPS", "1");
                 command.env("ROUND", round.to_string()).env("CONCURRENCY", at_once);
                 // What it prints is for people, and standard output is ours.
@@ -108,10 +109,12 @@ fn measured(engine: &str, figures: &BTreeMap<String, f64>, at_once: usize) -> Ve
     };
     let mut measured = Vec::new();
     let rate = number("steps_per_s");
+    let void = others_percent(figures).is_some_and(|others| others > OTHERS_MAX_PERCENT);
     let with_rate = |workload: String| Measured {
         per_s: rate,
         cpu_us_per_step: number("tp_cpu_us_per_step"),
         wal_bytes_per_step: number("tp_wal_bytes_per_step"),
+        void,
         ..of(workload)
     };
     if rate.is_some() {
@@ -125,6 +128,16 @@ fn measured(engine: &str, figures: &BTreeMap<String, f64>, at_once: usize) -> Ve
         measured.push(Measured { p50_ms: Some(p50), p99_ms: number("lat1_p99_ms"), ..idle });
     }
     measured
+}
+
+/// What others had of the machine while the rate was taken. How long that was follows from how much was done.
+fn others_percent(figures: &BTreeMap<String, f64>) -> Option<f64> {
+    let of = |name: &str| figures.get(name).copied();
+    let mine: f64 =
+        ["tp_cpu_client", "tp_cpu_pg", "tp_cpu_server"].into_iter().filter_map(of).sum();
+    let steps = mine * 1e6 / of("tp_cpu_us_per_step")?;
+    let took = Duration::try_from_secs_f64(steps / of("steps_per_s")?).ok()?;
+    Some(percent(of("tp_cpu_other")?, took + PHASE_REST))
 }
 
 #[cfg(test)]
@@ -156,6 +169,23 @@ mod tests {
             ("ten_idempotent_best", limit, 500),
         ];
         assert_eq!(rows, expected);
+    }
+
+    #[test]
+    fn a_turn_in_which_others_had_much_is_void() {
+        let figures = |other: f64| {
+            let of = [
+                ("steps_per_s", 10_000.0),
+                ("tp_cpu_client", 1.0),
+                ("tp_cpu_pg", 2.0),
+                ("tp_cpu_us_per_step", 100.0),
+                ("tp_cpu_other", other),
+            ];
+            let of = of.map(|(name, value)| (name.to_owned(), value));
+            measured("bound-pg-upd", &BTreeMap::from(of), 50).first().map(|it| it.void)
+        };
+        assert_eq!(figures(0.01), Some(false));
+        assert_eq!(figures(1_000.0), Some(true));
     }
 
     #[test]

@@ -94,7 +94,7 @@ impl Report {
     pub(super) fn table(&self) -> String {
         let rows = self.rows();
         let mut text = format!(
-            "{:24} {:20} {:>7} {:>9} {:>8} {:>8} {:>8} {:>9} {:>9}  rounds\n",
+            "{:28} {:20} {:>7} {:>9} {:>8} {:>8} {:>8} {:>9} {:>9}  rounds\n",
             "workload",
             "engine",
             "at once",
@@ -112,7 +112,7 @@ impl Report {
             };
             let _ = writeln!(
                 text,
-                "{:24} {:20} {:>7} {:>9} {:>8} {:>8} {:>8} {:>9} {:>9}  {}{}",
+                "{:28} {:20} {:>7} {:>9} {:>8} {:>8} {:>8} {:>9} {:>9}  {}{}",
                 row.workload,
                 row.engine,
                 row.at_once,

@@ -104,7 +104,7 @@ const ROWS: &[Row] = &[
         tests: &[FACADE],
     },
     // The load programs are users, as the example is.
-    Row { name: "surefoot-bench", uses: &[FACADE], tests: &[] },
+    Row { name: "surefoot-bench", uses: &[CORE, FACADE], tests: &[] },
     Row { name: INVENTORY, uses: &[FACADE], tests: &[TESTKIT] },
     // The same files on another store.
     Row { name: INVENTORY_POSTGRES, uses: &[FACADE, INVENTORY], tests: &[TESTKIT] },

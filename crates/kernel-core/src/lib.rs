@@ -58,9 +58,10 @@ pub use event::{
     SIGNAL_MAX_DATA_BYTES, START_EVENT, Signal, actor_of, schedule_event,
 };
 pub use explain::{
-    Coverage, EXPLAIN_MAX_ITERATIONS, EXPLAIN_MAX_STEPS, EffectNote, EffectNotes, ExplainInput,
-    Explanation, Iterations, LegalAction, Reason, ReasonKind, Repeat, SESSION_LIVE_FOR, Shown,
-    ShownError, StepState, explain, is_live, shown_steps,
+    ChildrenNote, Coverage, EXPLAIN_MAX_ITERATIONS, EXPLAIN_MAX_STEPS, EffectNote, EffectNotes,
+    ExplainInput, Explanation, Iterations, LegalAction, Reason, ReasonKind, Repeat,
+    SESSION_LIVE_FOR, Shown, ShownError, StepState, explain, is_live, shell_word, shown_steps,
+    why_retry_is_in_vain,
 };
 pub use fact::{End, Fact, ReleaseReason, SaidBy, Taken};
 pub use id::{App, EventId, IdError, RunId, Scope, SessionId, StepKey, VersionId, WorkflowKey};

@@ -12,7 +12,7 @@ pub(crate) struct DoctorArgs {}
 pub(crate) async fn run(cx: &Context<'_>, _: &DoctorArgs) -> Result<Printed, CliError> {
     cx.refuse_scope("the store is looked at as a whole")?;
     let operator = cx.operator().await?;
-    let view = operator.doctor(cx.wall()).await?;
+    let view = operator.doctor_of(cx.named_app(), cx.wall()).await?;
     let printed = cx.print(&view, |page| {
         for check in &view.checks {
             let (tone, word) = if check.ok { (Tone::Good, "ok ") } else { (Tone::Bad, "BAD") };

@@ -328,7 +328,7 @@ fn explain_a_failure() {
             - steps.1 (`pay`, ambiguous): the run failed at `steps.0`
 
             What you may do
-            retry: the cause is mended: recorded outcomes and effect keys stay, the count of failures begins anew
+            retry: the cause is mended: recorded outcomes and effect keys stay, the count of failures begins anew; then step `steps.0` (`mail`) comes: it is called, under the effect key that it has
                 surefoot retry run_00000000000000000000000000000000 --revision 3 --reason '<why>'
         "#]],
     );

@@ -182,11 +182,11 @@ fn the_audit_says_what_was_done_to_what() {
     assert_eq!(shell.run(off).code, 0);
     let did = shell.run("audit");
     expect_test::expect![[r#"
-        AT                    WHO     VERB     WHAT                                      WORKFLOW  SCOPE   RUN                                   WHY
-        0000-00-00T00:00:00Z  tester  disable  activations ["stockLow"]                  reorder   berlin  -                                     late
-        0000-00-00T00:00:00Z  tester  prune    older_than_s 0, what {"runs":["failed"]}  -                 -                                     late
-        0000-00-00T00:00:00Z  tester  resolve  steps.1, failed, message declined         reorder   berlin  run_00000000000000000000000000000000  late
-        0000-00-00T00:00:00Z  ann     publish  version 1                                 reorder   berlin  -
+        AT                    WHO     VERB     WHAT                               WORKFLOW  SCOPE   RUN                                   WHY
+        0000-00-00T00:00:00Z  tester  disable  activations stockLow               reorder   berlin  -                                     late
+        0000-00-00T00:00:00Z  tester  prune    older than 0 ms, runs failed       -                 -                                     late
+        0000-00-00T00:00:00Z  tester  resolve  steps.1, failed, message declined  reorder   berlin  run_00000000000000000000000000000000  late
+        0000-00-00T00:00:00Z  ann     publish  version 1                          reorder   berlin  -
     "#]].assert_eq(&normal(&did.out));
 }
 

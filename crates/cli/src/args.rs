@@ -18,7 +18,7 @@ pub(crate) const DEFAULT_STORE: &str = "sqlite:surefoot.db";
 ///
 /// Exit codes: 0 done, 1 a finding, refusal or red health, 2 wrong usage, 3 store not reachable, 4 conflict.
 #[derive(Debug, Parser)]
-#[command(name = "surefoot", version, propagate_version = true)]
+#[command(name = "surefoot", version, propagate_version = true, arg_required_else_help = true)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) global: Global,

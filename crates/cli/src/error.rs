@@ -130,6 +130,34 @@ impl CliError {
         }
     }
 
+    /// The kernel's code, where there is one.
+    pub(crate) fn code(&self) -> Option<String> {
+        match self {
+            Self::Operator(error) | Self::Helped(HelpedError { source: error, .. }) => {
+                error.code().map(|code| code.to_string())
+            }
+            Self::Emit(error) => error.code().map(|code| code.to_string()),
+            Self::Store { .. }
+            | Self::Broker { .. }
+            | Self::Sync(_)
+            | Self::Serve(_)
+            | Self::Publish(_)
+            | Self::Scratch(_)
+            | Self::NoStore(_)
+            | Self::NotAStore(_)
+            | Self::Unreadable { .. }
+            | Self::Input { .. }
+            | Self::NotConfirmed { .. }
+            | Self::Usage(_)
+            | Self::Module(_)
+            | Self::Worker(_)
+            | Self::Runtime(_)
+            | Self::Output(_) => None,
+            #[cfg(feature = "demo")]
+            Self::Demo(_) => None,
+        }
+    }
+
     /// What may be typed instead.
     pub(crate) const fn help(&self) -> Option<&'static str> {
         if let Self::Helped(HelpedError { help, .. }) = self { Some(*help) } else { None }

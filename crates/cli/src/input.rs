@@ -30,8 +30,20 @@ fn read_text(source: impl Read) -> io::Result<String> {
         let message = format!("it has more than {INPUT_MAX_MIB} MiB");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
     }
-    let not_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not valid UTF-8");
-    String::from_utf8(bytes).map_err(not_text)
+    String::from_utf8(bytes).map_err(|error| {
+        let (valid, bytes) = (error.utf8_error().valid_up_to(), error.as_bytes());
+        io::Error::new(io::ErrorKind::InvalidData, not_text(bytes, valid))
+    })
+}
+
+/// Where bytes stop being text, and what to do.
+fn not_text(bytes: &[u8], valid: usize) -> String {
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        return "it is written in UTF-16: save it as UTF-8".to_owned();
+    }
+    let before = bytes.iter().take(valid);
+    let line = before.filter(|byte| **byte == b'\n').count().saturating_add(1);
+    format!("line {line} is not valid UTF-8: save it as UTF-8")
 }
 
 /// JSON as it stands, or the path of a file with JSON (`-` is standard input). What could not be kept exactly is
@@ -83,6 +95,13 @@ mod tests {
         let error = json_of("data", r#"{"a": 1, "a": 2}"#).unwrap_err();
         assert!(error.to_string().contains("at `/a`"), "{error}");
         assert!(json_of("data", "no-such-file").is_err());
+    }
+
+    #[test]
+    fn what_is_no_text_says_where_and_what_to_do() {
+        let refused = |bytes: &[u8]| read_text(bytes).unwrap_err().to_string();
+        assert_eq!(refused(b"a\nb\nc\xe9\n"), "line 3 is not valid UTF-8: save it as UTF-8");
+        assert_eq!(refused(b"\xff\xfes\0"), "it is written in UTF-16: save it as UTF-8");
     }
 
     #[test]

@@ -85,14 +85,38 @@ pub(crate) fn clean(text: &str) -> String {
         match char {
             '\n' => out.push_str("\\n"),
             '\t' => out.push(' '),
-            // Characters that change the direction of what follows deceive like control characters do.
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                let _ = write!(out, "\\u{{{:x}}}", u32::from(char));
-            }
-            control if control.is_control() => {
-                let _ = write!(out, "\\u{{{:x}}}", u32::from(control));
+            odd if deceives(odd) => {
+                let _ = write!(out, "\\u{{{:x}}}", u32::from(odd));
             }
             other => out.push(other),
+        }
+    }
+    out
+}
+
+/// Control characters, and what deceives like them: characters that change the direction of what follows, that break a
+/// line, or that nobody sees.
+fn deceives(char: char) -> bool {
+    char.is_control()
+        || matches!(
+            char,
+            '\u{61c}'
+                | '\u{180e}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+        )
+}
+
+/// JSON that reads the same, in which no character acts on a terminal: outside of texts there is none but line breaks.
+pub(crate) fn plain_json(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for char in json.chars() {
+        if char != '\n' && deceives(char) {
+            let _ = write!(out, "\\u{:04x}", u32::from(char));
+        } else {
+            out.push(char);
         }
     }
     out
@@ -129,6 +153,21 @@ mod tests {
     fn nothing_that_a_terminal_would_act_on_comes_through() {
         let text = "a\u{1b}[2Jb\nc\td\u{202e}e\u{9b}f\0é";
         assert_eq!(clean(text), "a\\u{1b}[2Jb\\nc d\\u{202e}e\\u{9b}f\\u{0}é");
+    }
+
+    #[test]
+    fn what_nobody_sees_is_shown() {
+        let text = "a\u{200b}b\u{2028}c\u{feff}d\u{2060}e";
+        assert_eq!(clean(text), "a\\u{200b}b\\u{2028}c\\u{feff}d\\u{2060}e");
+    }
+
+    #[test]
+    fn json_reads_the_same_and_acts_on_no_terminal() {
+        let value = serde_json::json!({ "a\u{202e}": ["\u{1b}[2J", "\u{9b}", "\u{200b}é\n"] });
+        let json = plain_json(&serde_json::to_string_pretty(&value).unwrap());
+        assert!(json.chars().all(|char| char == '\n' || !deceives(char)), "{json}");
+        assert!(json.contains("\\u202e") && json.contains('é'), "{json}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&json).unwrap(), value);
     }
 
     #[test]

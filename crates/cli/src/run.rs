@@ -5,6 +5,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use serde_json::json;
 use surefoot_language::{Bindings, Manifest, Module, Previews, RunsOn};
 use surefoot_store_postgres::{PostgresStore, PostgresTx};
 use surefoot_store_sqlite::{SqliteStore, SqliteTx};
@@ -94,10 +95,11 @@ impl Cli {
             }
         };
         log_to_stderr();
+        let is_json = arguments.global.json;
         match self.carry_out(arguments) {
             Ok(exit) => exit,
             Err(error) => {
-                report(&error);
+                to_stderr(&if is_json { as_json(&error) } else { for_people(&error) });
                 error.exit()
             }
         }
@@ -115,8 +117,23 @@ impl Cli {
     }
 }
 
+/// The error and its causes for a program: on standard error, since standard output is data.
+fn as_json(error: &CliError) -> String {
+    let chain = error.chain();
+    let (message, causes) =
+        chain.split_first().map_or(("", &[][..]), |(first, rest)| (first, rest));
+    let error = json!({ "error": {
+        "code": error.code(),
+        "message": message,
+        "causes": causes,
+        "help": error.help(),
+        "exit": error.exit().code(),
+    } });
+    page::plain_json(&format!("{error}\n"))
+}
+
 /// The error and its causes, once, at the edge.
-fn report(error: &CliError) {
+fn for_people(error: &CliError) -> String {
     let mut page = page::Page::new(wants_colour(&io::stderr()));
     for (index, line) in error.chain().iter().enumerate() {
         if index == 0 {
@@ -128,7 +145,7 @@ fn report(error: &CliError) {
     if let Some(help) = error.help() {
         page.line(format!("  help: {help}"));
     }
-    to_stderr(&page.into_text());
+    page.into_text()
 }
 
 /// `SUREFOOT_LOG` says what is logged; by default, warnings. Payloads never are.

@@ -7,7 +7,7 @@ use surefoot_kernel_core::{
 use surefoot_language::{Bindings, Finding, Manifest, bind, compile};
 
 use crate::operator::Signed;
-use crate::unmatched::Unheard;
+use crate::unmatched::{Advice, Unheard};
 use crate::view::{EmittedView, PublishedView, SignalSentView};
 use crate::{Operator, OperatorError};
 
@@ -109,7 +109,12 @@ impl Operator {
             author: self.actor.to_string(),
         };
         publish.check_names().map_err(PublishError::from)?;
-        let published = self.store.version_publish(publish).await?;
+        let published = self.store.version_publish(publish).await;
+        let published = published.map_err(|error| {
+            let then =
+                "look at the versions of the workflow, and publish it again if it is missing";
+            OperatorError::from(error).unsure("the version was stored", then)
+        })?;
         Ok(PublishedView {
             workflow,
             id: published.version,
@@ -140,7 +145,11 @@ impl Operator {
                 actor,
                 reason,
             })
-            .await?;
+            .await
+            .map_err(|error| {
+                let then = "look at the versions of the workflow; to activate it again is safe";
+                OperatorError::from(error).unsure("the version became live", then)
+            })?;
         Ok(PublishedView {
             workflow,
             id: activated.version,
@@ -162,13 +171,23 @@ impl Operator {
         }
         let emit = Emit { app, scope, id: ids.event(), event, eager: None };
         emit.check_names().map_err(EmitError::from)?;
-        let emission = self.store.event_emit(emit.clone()).await?;
+        let emission = self.store.event_emit(emit.clone()).await;
+        let emission = emission.map_err(|error| {
+            let then = if emit.event.dedupe_key.is_some() {
+                "emit it again under the same key, which records it once"
+            } else {
+                "look among the events before it is emitted again, since without a key it would be recorded twice"
+            };
+            OperatorError::from(error).unsure("the event was recorded", then)
+        })?;
         let gone = if emission.new { Vec::new() } else { self.pruned(&emission.runs).await? };
-        let why = if emission.matched == 0 {
+        let unheard = if emission.matched == 0 {
             Some(self.why_nothing(&emit, emission.new).await?)
         } else {
             None
         };
+        let (why_nothing, command) =
+            unheard.map_or((None, None), |Advice { why, command }| (Some(why), command));
         Ok(EmittedView {
             event: emission.event,
             runs: emission.runs,
@@ -176,15 +195,16 @@ impl Operator {
             new: emission.new,
             same_payload: emission.same_payload,
             gone,
-            why_nothing: why,
+            why_nothing,
+            command,
         })
     }
 
-    async fn why_nothing(&self, emit: &Emit, is_new: bool) -> Result<String, OperatorError> {
+    async fn why_nothing(&self, emit: &Emit, is_new: bool) -> Result<Advice, OperatorError> {
         if !is_new {
             let why = "nobody listened when the event was first recorded, and a repeat starts nothing: emit it under \
                        another key";
-            return Ok(why.to_owned());
+            return Ok(Advice { why: why.to_owned(), command: None });
         }
         let event = Unheard {
             app: &emit.app,
@@ -225,7 +245,10 @@ impl Operator {
         };
         let send = SendSignal { app, scope, signal };
         send.check_names().map_err(SignalError::from)?;
-        let sent = self.store.signal_send(send).await?;
+        let sent = self.store.signal_send(send).await.map_err(|error| {
+            let then = "send it again: the first one of its kind and key stays";
+            OperatorError::from(error).unsure("the signal was recorded", then)
+        })?;
         Ok(SignalSentView { new: sent.new, woken: sent.woken })
     }
 }

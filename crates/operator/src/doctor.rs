@@ -6,7 +6,7 @@ use surefoot_kernel_core::plan::Plan;
 use surefoot_kernel_core::{App, Scope, StoredVersion, Timestamp, VersionId, WorkflowKey, payload};
 
 use crate::health::{ahead, wanted};
-use crate::view::{CapChange, CheckView, DiffView, DoctorView, millis};
+use crate::view::{AppHealthView, CapChange, CheckView, DiffView, DoctorView, millis};
 use crate::{CLOCK_SKEW_NOTED_FROM, Operator, OperatorError};
 
 /// A stored version.
@@ -34,6 +34,18 @@ impl Operator {
     /// # Errors
     /// The store's: then it cannot be reached.
     pub async fn doctor(&self, wall: Timestamp) -> Result<DoctorView, OperatorError> {
+        self.doctor_of(None, wall).await
+    }
+
+    /// The same, of one app alone where one is named.
+    ///
+    /// # Errors
+    /// [`OperatorError::NotFound`] for an app that the store does not hold; the store's.
+    pub async fn doctor_of(
+        &self,
+        app: Option<App>,
+        wall: Timestamp,
+    ) -> Result<DoctorView, OperatorError> {
         let mut checks: Vec<CheckView> =
             self.store.store_check().await?.into_iter().map(CheckView::from).collect();
         let skew = wall.micros().saturating_sub(self.store.store_now().await?.micros()) / 1_000;
@@ -43,9 +55,11 @@ impl Operator {
             found: format!("this machine's clock is {}", ahead(skew)),
             help: Some("leases and deadlines go by the store's clock alone".to_owned()),
         });
-        let apps = match self.health(None, None).await {
+        let apps = match self.health(app, None).await {
             Ok(health) => health.apps,
-            // What the store said of itself above is worth more than a number that cannot be read.
+            // An app that is not there is the caller's; what the store said of itself above is worth more than a number
+            // that cannot be read.
+            Err(error @ OperatorError::NotFound { .. }) => return Err(error),
             Err(error) => {
                 checks.push(CheckView {
                     name: "health".to_owned(),
@@ -57,29 +71,8 @@ impl Operator {
             }
         };
         for app in apps {
-            // Versions of one module have several footprints; what is lacking is said once.
-            let lacking: BTreeSet<String> = app.missing_modules.iter().map(wanted).collect();
-            let lacking: Vec<String> = lacking.into_iter().collect();
-            let is_covered = lacking.is_empty();
-            let live = app.workers.iter().filter(|worker| worker.live).count();
-            let is_idle = app.events.pending == 0 && app.missing_modules.is_empty();
-            checks.push(CheckView {
-                name: format!("workers of {}", app.app),
-                ok: live > 0 || is_idle,
-                found: format!("{live} reported within the last minute"),
-                help: (live == 0).then(|| "start one: nothing moves without".to_owned()),
-            });
-            checks.push(CheckView {
-                name: format!("modules of {}", app.app),
-                ok: is_covered,
-                found: if is_covered {
-                    "live workers offer what open runs need".to_owned()
-                } else {
-                    format!("no live worker offers {}", lacking.join("; "))
-                },
-                help: (!is_covered)
-                    .then(|| "start a worker with that module, or abandon the runs".to_owned()),
-            });
+            checks.push(workers_of(&app));
+            checks.push(modules_of(&app));
         }
         Ok(DoctorView { ok: checks.iter().all(|check| check.ok), checks })
     }
@@ -128,4 +121,35 @@ impl Operator {
             })?;
         Ok((stored, plan))
     }
+}
+
+fn workers_of(app: &AppHealthView) -> CheckView {
+    let live = app.workers.iter().filter(|worker| worker.live).count();
+    let is_idle = app.events.pending == 0 && app.missing_modules.is_empty();
+    let (found, help) = match (live, is_idle) {
+        (0, true) => {
+            ("none reported within the last minute, and nothing waits for one".to_owned(), None)
+        }
+        (0, false) => {
+            let found = "none reported within the last minute".to_owned();
+            (found, Some("start one: nothing moves without".to_owned()))
+        }
+        (live, _) => (format!("{live} reported within the last minute"), None),
+    };
+    CheckView { name: format!("workers of {}", app.app), ok: live > 0 || is_idle, found, help }
+}
+
+fn modules_of(app: &AppHealthView) -> CheckView {
+    // Versions of one module have several footprints; what is lacking is said once.
+    let lacking: BTreeSet<String> = app.missing_modules.iter().map(wanted).collect();
+    let lacking: Vec<String> = lacking.into_iter().collect();
+    let (is_covered, is_alive) = (lacking.is_empty(), app.workers.iter().any(|it| it.live));
+    let found = match (is_covered, is_alive) {
+        (true, true) => "live workers offer what open runs need".to_owned(),
+        (true, false) => "no open run needs one".to_owned(),
+        (false, _) => format!("no live worker offers {}", lacking.join("; ")),
+    };
+    let help = "start a worker with that module, or abandon the runs".to_owned();
+    let help = (!is_covered).then_some(help);
+    CheckView { name: format!("modules of {}", app.app), ok: is_covered, found, help }
 }

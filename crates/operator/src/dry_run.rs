@@ -55,7 +55,11 @@ impl Operator {
         let id = RunId::of_event(ids.event(), &workflow, "dry run");
         let footprint = plan.footprint.hash();
         let create = CreateDryRun { id, app, scope, workflow, version, footprint, trigger, event };
-        Ok(self.store.dry_run_create(create).await?.id)
+        let created = self.store.dry_run_create(create).await.map_err(|error| {
+            let then = "look among the runs of mode `dry_run`; to ask again does no harm";
+            OperatorError::from(error).unsure("the dry run was created", then)
+        })?;
+        Ok(created.id)
     }
 
     /// The bill of a dry run; absent while it is not over.

@@ -48,6 +48,17 @@ pub enum OperatorError {
         #[source]
         source: StoreError,
     },
+    /// Nobody knows whether something was written that is no verb on a run.
+    #[error("nobody knows whether {what}: {then}")]
+    Unsure {
+        /// What may have been done.
+        what: &'static str,
+        /// How to find out, and what is safe.
+        then: &'static str,
+        /// The store's word.
+        #[source]
+        source: StoreError,
+    },
     /// The run is not where the verb needs it.
     #[error(transparent)]
     Refused(#[from] Rejection),
@@ -228,16 +239,16 @@ impl OperatorError {
                 ErrorKind::ChangedSince
             }
             Self::Busy { .. } => ErrorKind::Conflict,
-            Self::InDoubt { .. } => ErrorKind::InDoubt,
+            Self::InDoubt { .. } | Self::Unsure { .. } => ErrorKind::InDoubt,
             Self::NotACursor
             | Self::NotACode { .. }
             | Self::OfSchedules { .. }
             | Self::NoReason
             | Self::ReasonTooLong { .. }
             | Self::Name(_)
-            | Self::Emit(EmitError::Name(_))
-            | Self::Signal(SignalError::Name(_))
-            | Self::Publish(PublishError::Name(_))
+            | Self::Emit(EmitError::Name(_) | EmitError::Length { .. })
+            | Self::Signal(SignalError::Name(_) | SignalError::Length { .. })
+            | Self::Publish(PublishError::Name(_) | PublishError::KeyLength { .. })
             | Self::NoApp
             | Self::NothingToPrune
             | Self::ManyApps { .. } => ErrorKind::Usage,
@@ -246,13 +257,11 @@ impl OperatorError {
             | Self::Signal(SignalError::TooLarge { .. }) => ErrorKind::TooLarge,
             Self::OutputInvalid { .. }
             | Self::OutputPayload { .. }
-            | Self::Emit(EmitError::Payload { .. } | EmitError::Length { .. })
-            | Self::Signal(SignalError::Payload { .. } | SignalError::Length { .. })
-            | Self::Publish(
-                PublishError::Compile { .. }
-                | PublishError::KeyLength { .. }
-                | PublishError::Budget(_),
-            ) => ErrorKind::Invalid,
+            | Self::Emit(EmitError::Payload { .. })
+            | Self::Signal(SignalError::Payload { .. })
+            | Self::Publish(PublishError::Compile { .. } | PublishError::Budget(_)) => {
+                ErrorKind::Invalid
+            }
             Self::Unreadable { .. } => ErrorKind::Unreadable,
             Self::Store(error)
             | Self::Emit(EmitError::Store(error))
@@ -280,6 +289,7 @@ impl OperatorError {
             | Self::Conflict { .. }
             | Self::Busy { .. }
             | Self::InDoubt { .. }
+            | Self::Unsure { .. }
             | Self::Refused(_)
             | Self::ParentMovedOn(_)
             | Self::NotACursor
@@ -302,6 +312,21 @@ impl OperatorError {
     /// What a store says to a question for a page: the one thing of it that can be refused is the cursor.
     pub(crate) fn of_page(error: StoreError) -> Self {
         if matches!(error, StoreError::Refused(_)) { Self::NotACursor } else { error.into() }
+    }
+
+    /// A write whose commit got no answer is told in the words of whoever asked for it: what a store says of it is
+    /// advice for a worker.
+    pub(crate) fn unsure(self, what: &'static str, then: &'static str) -> Self {
+        match self {
+            Self::Store(source @ StoreError::UnknownOutcome(_))
+            | Self::Emit(EmitError::Store(source @ StoreError::UnknownOutcome(_)))
+            | Self::Signal(SignalError::Store(source @ StoreError::UnknownOutcome(_)))
+            | Self::Publish(PublishError::Store(source @ StoreError::UnknownOutcome(_)))
+            | Self::Retention(RetentionError::Store(source @ StoreError::UnknownOutcome(_))) => {
+                Self::Unsure { what, then, source }
+            }
+            known => known,
+        }
     }
 
     pub(crate) fn not_found(what: impl Into<String>) -> Self {

@@ -14,7 +14,8 @@ use std::collections::BTreeMap;
 
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
-    App, AppHealth, Coverage, Micros, Mode, RunState, SessionRow, Timestamp, is_live,
+    App, AppHealth, Coverage, EventFilter, EventStatus, Micros, Mode, RunState, SessionRow,
+    Timestamp, is_live,
 };
 
 use crate::view::{
@@ -63,7 +64,23 @@ impl Operator {
         let footprints = self.store.footprint_list(&app).await?;
         let missing = missing_modules(&numbers, &sessions, &footprints);
         let skew = wall.map(|wall| wall.micros().saturating_sub(numbers.now.micros()) / 1_000);
-        Ok(view(app, &numbers, &sessions, missing, skew))
+        let failing = self.dispatch_error(&app, &numbers).await?;
+        Ok(view(app, (&numbers, failing), &sessions, missing, skew))
+    }
+
+    /// Why the dispatch of an event that waits for its runs fails.
+    async fn dispatch_error(
+        &self,
+        app: &App,
+        numbers: &AppHealth,
+    ) -> Result<Option<String>, OperatorError> {
+        if numbers.events_pending == 0 {
+            return Ok(None);
+        }
+        let (app, status) = (Some(app.clone()), Some(EventStatus::Retrying));
+        let filter = EventFilter { app, status, limit: 1, ..EventFilter::default() };
+        let page = self.store.event_list(filter).await?;
+        Ok(page.rows.into_iter().next().and_then(|row| row.error))
     }
 }
 
@@ -95,7 +112,7 @@ fn missing_modules(
 
 fn view(
     app: App,
-    numbers: &AppHealth,
+    (numbers, dispatch_error): (&AppHealth, Option<String>),
     sessions: &[SessionRow],
     missing_modules: Vec<MissingModuleView>,
     clock_skew_ms: Option<i64>,
@@ -115,7 +132,7 @@ fn view(
             stuck: row.stuck,
         })
         .collect();
-    let red = red(numbers, &missing_modules, &workers);
+    let red = red((numbers, dispatch_error.as_deref()), &missing_modules, &workers);
     AppHealthView {
         app,
         ok: red.is_empty(),
@@ -133,6 +150,7 @@ fn view(
         events: EventHealthView {
             pending: numbers.events_pending,
             oldest_pending_ms: age(numbers.oldest_pending_event),
+            dispatch_error,
             dead_lettered: numbers.events_dead_lettered,
             unmatched: numbers.events_unmatched,
         },
@@ -152,7 +170,7 @@ fn runs_by_state(numbers: &AppHealth) -> BTreeMap<&'static str, u64> {
 }
 
 fn red(
-    numbers: &AppHealth,
+    (numbers, dispatch_error): (&AppHealth, Option<&str>),
     missing: &[MissingModuleView],
     workers: &[WorkerHealthView],
 ) -> Vec<String> {
@@ -184,7 +202,7 @@ fn red(
         red.push(format!("{are} for too long, and no worker has a free slot for {them}"));
     }
     if is_older(numbers.oldest_pending_event, EVENT_PENDING_RED_AFTER) {
-        red.push("events wait for their runs, and no worker creates them".to_owned());
+        red.push(undispatched(dispatch_error, workers));
     }
     if numbers.events_dead_lettered > 0 {
         red.push(format!("dispatch of {} failed for good", events(numbers.events_dead_lettered)));
@@ -194,6 +212,18 @@ fn red(
         red.push(format!("worker `{}` has {} stuck {slots}", worker.name, worker.stuck));
     }
     red
+}
+
+/// Events wait: a worker tries in vain, or does not come to it, or there is none.
+fn undispatched(error: Option<&str>, workers: &[WorkerHealthView]) -> String {
+    let is_alive = workers.iter().any(|it| it.live && it.mode == Mode::Execute);
+    match error {
+        Some(error) => format!("events wait for their runs, and their dispatch fails: {error}"),
+        None if is_alive => {
+            "events have waited for their runs for too long, though a worker is live".to_owned()
+        }
+        None => "events wait for their runs, and no worker is live that creates them".to_owned(),
+    }
 }
 
 /// Versions of one module have several footprints: what they want alike is said once, with all its runs.

@@ -1,5 +1,6 @@
 //! The handle.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -119,11 +120,34 @@ impl Operator {
             return Ok(());
         }
         let known = self.scopes_of(app).await?;
-        let known: Vec<&str> = known.iter().map(Scope::as_str).take(SCOPES_NAMED).collect();
-        let what = format!(
-            "scope `{scope}` in app `{app}`: nothing is known of it; there are workflows in {}",
-            listed(&known)
-        );
+        let known: Vec<&str> = known.iter().map(Scope::as_str).take(NAMED).collect();
+        let there = if known.is_empty() {
+            "the app has no workflows".to_owned()
+        } else {
+            format!("there are workflows in {}", listed(&known))
+        };
+        let what = format!("scope `{scope}` in app `{app}`: nothing is known of it; {there}");
+        Err(OperatorError::not_found(what))
+    }
+
+    /// A list of runs that came out empty: what it was narrowed to must be there, else it looks as if nothing happened.
+    pub(crate) async fn check_narrowed(&self, filter: &RunFilter) -> Result<(), OperatorError> {
+        let (app, scope) = (filter.app.as_ref(), filter.scope.as_ref());
+        self.if_empty(true, app, scope).await?;
+        if let Some(parent) = filter.parent {
+            let request = LoadRequest { run: parent, after: Some(u64::from(u32::MAX)) };
+            let missing = || OperatorError::not_found(format!("run {parent}"));
+            self.store.run_load(request).await?.ok_or_else(missing)?;
+        }
+        let (Some(app), Some(workflow)) = (app, &filter.workflow) else { return Ok(()) };
+        let rows = self.store.workflow_list(app, scope).await?;
+        if rows.iter().any(|row| row.workflow == *workflow) {
+            return Ok(());
+        }
+        let known: BTreeSet<&str> = rows.iter().map(|row| row.workflow.as_str()).collect();
+        let known: Vec<&str> = known.into_iter().take(NAMED).collect();
+        let place = scope.map_or_else(|| format!("app `{app}`"), |scope| format!("{app}/{scope}"));
+        let what = format!("workflow `{workflow}` in {place}; it has {}", listed(&known));
         Err(OperatorError::not_found(what))
     }
 
@@ -180,8 +204,8 @@ impl Operator {
     }
 }
 
-/// How many scopes an error names.
-const SCOPES_NAMED: usize = 10;
+/// How many scopes or workflows an error names.
+const NAMED: usize = 10;
 
 pub(crate) fn listed(names: &[&str]) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }

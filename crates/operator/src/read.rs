@@ -1,10 +1,13 @@
 //! Looking.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 use surefoot_kernel_core::plan::Plan;
 use surefoot_kernel_core::{
-    App, EventFilter, ExplainInput, Explanation, Fact, JournalEntry, Micros, Phase, RunDetail,
-    RunFilter, RunId, Scope, SessionRow, WorkflowKey, explain, payload, shown_steps,
+    App, EventFilter, ExplainInput, Explanation, Fact, GroupRow, JournalEntry, Micros, Page, Phase,
+    RunDetail, RunFilter, RunId, RunRow, Scope, SessionRow, WorkflowKey, explain, payload,
+    shown_steps,
 };
 
 use crate::view::{
@@ -56,15 +59,22 @@ impl Reading {
 }
 
 impl Operator {
-    /// Runs, newest first; children only where their parent is asked for.
+    /// Runs, newest first; children only where they or their parent are asked for.
     ///
     /// # Errors
-    /// [`OperatorError::NotACursor`]; [`OperatorError::NotFound`] for a scope of which nothing is known; the store's.
+    /// [`OperatorError::NotACursor`]; [`OperatorError::NotFound`] for a scope, a workflow or a parent that is not known;
+    /// the store's.
     pub async fn runs(&self, filter: RunFilter) -> Result<RunsView, OperatorError> {
-        let place = (filter.app.clone(), filter.scope.clone());
-        let page = self.store.run_list(filter).await.map_err(OperatorError::of_page)?;
-        self.if_empty(page.rows.is_empty(), place.0.as_ref(), place.1.as_ref()).await?;
+        let page = self.run_page(filter).await?;
         Ok(RunsView { runs: page.rows.iter().map(RunView::from).collect(), next: page.next })
+    }
+
+    pub(crate) async fn run_page(&self, filter: RunFilter) -> Result<Page<RunRow>, OperatorError> {
+        let page = self.store.run_list(filter.clone()).await.map_err(OperatorError::of_page)?;
+        if page.rows.is_empty() {
+            self.check_narrowed(&filter).await?;
+        }
+        Ok(page)
     }
 
     /// One run in detail. What cannot be read is said, the rest is shown.
@@ -81,8 +91,10 @@ impl Operator {
         let (steps, steps_omitted) = shown_steps(&reading.input(), SHOW_MAX_STEPS);
         let children =
             RunFilter { parent: Some(run), limit: SHOW_MAX_CHILDREN, ..RunFilter::default() };
-        let children = self.runs(children).await?.runs;
+        let children = self.store.run_list(children).await?;
         let detail = &reading.detail;
+        let children_by_state = by_state(&detail.children);
+        let listed = children.rows.len() as u64;
         let (result, result_message) = match &detail.run.phase {
             Phase::Succeeded { result, message } => (result.clone(), message.clone()),
             Phase::Canceled { message } => (Value::Null, message.clone()),
@@ -102,7 +114,10 @@ impl Operator {
             budget: detail.budget.lines(),
             steps: steps.into_iter().map(Into::into).collect(),
             steps_omitted,
-            children,
+            children: children.rows.iter().map(RunView::from).collect(),
+            children_total: children_by_state.values().sum::<u64>().max(listed),
+            children_by_state,
+            children_next: children.next,
             unreadable: reading.unreadable.clone(),
         })
     }
@@ -220,6 +235,15 @@ impl Operator {
         // Signals that another run has used are not in the list.
         Ok(is_it.then_some(true))
     }
+}
+
+/// The children of every step, by state.
+fn by_state(groups: &[GroupRow]) -> BTreeMap<&'static str, u64> {
+    let mut counts = BTreeMap::new();
+    for (state, count) in groups.iter().flat_map(|group| &group.states).filter(|it| it.1 > 0) {
+        *counts.entry(state.as_str()).or_default() += u64::from(*count);
+    }
+    counts
 }
 
 /// The inputs as step zero recorded them.

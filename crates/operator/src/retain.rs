@@ -104,7 +104,10 @@ impl Operator {
         let Signed { actor, reason } = self.signed(&why)?;
         let set = workflow.clone();
         let set = SetActivation { app, scope, workflow: set, activation, enabled, actor, reason };
-        let set = self.store.activation_set(set).await?;
+        let set = self.store.activation_set(set).await.map_err(|error| {
+            let then = "look at the workflows; to switch it again is safe";
+            OperatorError::from(error).unsure("it was switched", then)
+        })?;
         Ok(SwitchedView { workflow, enabled, changed: set.changed })
     }
 
@@ -114,7 +117,11 @@ impl Operator {
     /// [`OperatorError::Retention`]: the event is not dead-lettered, or its payload is gone.
     pub async fn redrive(&self, event: EventId, why: &str) -> Result<RedrivenView, OperatorError> {
         let Signed { actor, reason } = self.signed(why)?;
-        let redriven = self.store.event_redrive(Redrive { event, actor, reason }).await?;
+        let redriven = self.store.event_redrive(Redrive { event, actor, reason }).await;
+        let redriven = redriven.map_err(|error| {
+            let then = "look at the event; to redrive it again is refused if it was";
+            OperatorError::from(error).unsure("the event is redriven", then)
+        })?;
         let (deliveries, dropped) = (redriven.deliveries, redriven.dropped);
         Ok(RedrivenView { event, deliveries, dropped })
     }
@@ -154,7 +161,10 @@ impl Operator {
                     limit: BATCH,
                     audit: audit.clone(),
                 };
-                let pruned = self.store.prune(prune).await?;
+                let pruned = self.store.prune(prune).await.map_err(|error| {
+                    let then = "prune again: it goes on where it stopped";
+                    OperatorError::from(error).unsure("the last batch was deleted", then)
+                })?;
                 view.count(&what, pruned.deleted);
                 if pruned.deleted > 0 {
                     // One row tells of it, not one for each batch.
@@ -184,10 +194,14 @@ impl Operator {
         let force = if force { Force::Unexplained } else { Force::No };
         let Signed { actor, reason } = self.signed(&why)?;
         let begin = Delete { place: place.clone(), force, actor, reason };
-        self.store.delete_begin(begin).await?;
+        let unsure = |error: OperatorError| {
+            error.unsure("the last batch was deleted", "delete again: it goes on where it stopped")
+        };
+        self.store.delete_begin(begin).await.map_err(|error| unsure(error.into()))?;
         let mut view = DeletionView::default();
         loop {
-            let pass = self.store.delete_pass(place.clone(), BATCH).await?;
+            let pass = self.store.delete_pass(place.clone(), BATCH).await;
+            let pass = pass.map_err(|error| unsure(error.into()))?;
             view.add(&pass);
             if view.done || view.is_held() {
                 return Ok(view);

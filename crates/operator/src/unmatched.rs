@@ -1,6 +1,6 @@
 //! Why an event started nothing: which of the mistakes it was, and what to do.
 
-use surefoot_kernel_core::{App, START_EVENT, Scope, WorkflowKey, WorkflowRow};
+use surefoot_kernel_core::{App, START_EVENT, Scope, WorkflowKey, WorkflowRow, shell_word};
 
 use crate::operator::listed;
 use crate::{Operator, OperatorError};
@@ -17,19 +17,33 @@ pub(crate) struct Unheard<'a> {
     pub(crate) has_key: bool,
 }
 
+/// What is wrong, and what to type where one command mends it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Advice {
+    pub(crate) why: String,
+    pub(crate) command: Option<String>,
+}
+
+impl Advice {
+    fn of(why: impl Into<String>) -> Self {
+        Self { why: why.into(), command: None }
+    }
+}
+
 impl Operator {
-    /// A sentence on the mistake, and one on the way out.
-    pub(crate) async fn why_unheard(&self, event: &Unheard<'_>) -> Result<String, OperatorError> {
+    /// A sentence on the mistake, one on the way out, and what to type.
+    pub(crate) async fn why_unheard(&self, event: &Unheard<'_>) -> Result<Advice, OperatorError> {
         let here = self.store.workflow_list(event.app, Some(event.scope)).await?;
-        let why = if here.is_empty() {
-            nothing_here(event, &self.scopes_of(event.app).await?)
+        let Advice { why, command } = if here.is_empty() {
+            Advice::of(nothing_here(event, &self.scopes_of(event.app).await?))
         } else {
             why(event, &here)
         };
         let again = if event.has_key { " under another key" } else { "" };
-        Ok(format!(
+        let why = format!(
             "{why}. The event is recorded and starts nothing later: once that is mended, emit it again{again}"
-        ))
+        );
+        Ok(Advice { why, command })
     }
 }
 
@@ -46,16 +60,19 @@ fn nothing_here(event: &Unheard<'_>, scopes: &[Scope]) -> String {
 }
 
 /// Looks at the workflows of the scope in the order in which somebody would ask.
-fn why(event: &Unheard<'_>, here: &[WorkflowRow]) -> String {
+fn why(event: &Unheard<'_>, here: &[WorkflowRow]) -> Advice {
     let Unheard { scope, kind, target, .. } = event;
     if *kind == START_EVENT && target.is_none() {
-        return format!("`{START_EVENT}` starts one workflow: name it with `--workflow`");
+        return Advice::of(format!(
+            "`{START_EVENT}` starts one workflow: name it with `--workflow`"
+        ));
     }
     let meant = |row: &&WorkflowRow| target.is_none_or(|target| row.workflow == *target);
     let rows: Vec<&WorkflowRow> = here.iter().filter(meant).collect();
     if let (Some(target), true) = (target, rows.is_empty()) {
         let known: Vec<&str> = here.iter().map(|row| row.workflow.as_str()).collect();
-        return format!("scope `{scope}` has no workflow `{target}`; it has {}", named(&known));
+        let known = named(&known);
+        return Advice::of(format!("scope `{scope}` has no workflow `{target}`; it has {known}"));
     }
     let listens = rows.iter().flat_map(|row| {
         let of_kind = row.activations.iter().filter(|(_, event, _)| event == kind);
@@ -64,21 +81,29 @@ fn why(event: &Unheard<'_>, here: &[WorkflowRow]) -> String {
     let listens: Vec<_> = listens.collect();
     if let Some((row, key, _)) = listens.iter().find(|(row, _, on)| row.active.is_some() && !on) {
         let workflow = &row.workflow;
-        return format!(
-            "workflow `{workflow}` listens to it, and its activation `{key}` is switched off: switch it on with \
-             `surefoot enable {workflow} {key} --scope {scope}`"
+        let why = format!(
+            "workflow `{workflow}` listens to it, and its activation `{key}` is switched off: switch it on"
         );
+        let command = event.command(&["enable", workflow.as_str(), key.as_str()]);
+        return Advice { why, command: Some(command) };
     }
     let drafted = rows.iter().find(|row| row.active.is_none());
     if let Some(row) = drafted.filter(|_| target.is_some()) {
         let (workflow, latest) = (&row.workflow, row.latest);
-        return format!(
-            "no version of workflow `{workflow}` is live: `surefoot activate {workflow} {latest} --scope {scope}`"
-        );
+        let why =
+            format!("no version of workflow `{workflow}` is live: make version {latest} live");
+        let command = event.command(&["activate", workflow.as_str(), &latest.to_string()]);
+        return Advice { why, command: Some(command) };
     }
     if !listens.is_empty() {
-        return "nobody listened when it was recorded; a workflow listens now".to_owned();
+        return Advice::of("nobody listened when it was recorded; a workflow listens now");
     }
+    Advice::of(deaf(event, &rows))
+}
+
+/// Nobody of those who were meant listens to that sort of event.
+fn deaf(event: &Unheard<'_>, rows: &[&WorkflowRow]) -> String {
+    let Unheard { scope, kind, target, .. } = event;
     let heard = rows.iter().flat_map(|row| &row.activations).map(|(_, event, _)| event.as_str());
     let mut heard: Vec<&str> = heard.filter(|event| *event != START_EVENT).collect();
     heard.sort_unstable();
@@ -87,7 +112,22 @@ fn why(event: &Unheard<'_>, here: &[WorkflowRow]) -> String {
         || format!("no workflow in scope `{scope}` listens"),
         |target| format!("workflow `{target}` does not listen"),
     );
-    format!("{who} to events of type `{kind}`, but to {}", named(&heard))
+    let others = if heard.is_empty() {
+        "nor to any other".to_owned()
+    } else {
+        format!("but to {}", named(&heard))
+    };
+    format!("{who} to events of type `{kind}`, {others}")
+}
+
+impl Unheard<'_> {
+    /// What to type, as a shell takes it whatever the names are.
+    fn command(&self, words: &[&str]) -> String {
+        let words: Vec<String> = words.iter().map(|word| shell_word(word)).collect();
+        let (app, scope) = (shell_word(self.app.as_str()), shell_word(self.scope.as_str()));
+        let words = words.join(" ");
+        format!("surefoot {words} --app {app} --scope {scope} --reason '<why>'")
+    }
 }
 
 fn named(names: &[&str]) -> String {
@@ -120,12 +160,13 @@ mod tests {
             row("reorder", Some(1), &[("start", START_EVENT, true), ("low", "stock.low", true)]),
             row("report", Some(2), &[("start", START_EVENT, true), ("late", "stock.late", false)]),
             row("draft", None, &[]),
+            row("empty", Some(1), &[]),
         ];
         let (app, scope) = (App::from("shop"), Scope::from("berlin"));
         let target = target.map(WorkflowKey::from);
         let target = target.as_ref();
         let event = Unheard { app: &app, scope: &scope, kind, target, has_key: false };
-        assert_eq!(why(&event, &rows), says);
+        assert_eq!(why(&event, &rows).why, says);
     }
 
     #[test]
@@ -134,18 +175,17 @@ mod tests {
         check(
             "stock.low",
             Some("reordr"),
-            "scope `berlin` has no workflow `reordr`; it has reorder, report, draft",
+            "scope `berlin` has no workflow `reordr`; it has reorder, report, draft, empty",
         );
         check(
             "stock.late",
             None,
-            "workflow `report` listens to it, and its activation `late` is switched off: switch it on with \
-             `surefoot enable report late --scope berlin`",
+            "workflow `report` listens to it, and its activation `late` is switched off: switch it on",
         );
         check(
             START_EVENT,
             Some("draft"),
-            "no version of workflow `draft` is live: `surefoot activate draft 3 --scope berlin`",
+            "no version of workflow `draft` is live: make version 3 live",
         );
         check(
             "stock.loww",
@@ -158,6 +198,32 @@ mod tests {
             "workflow `reorder` does not listen to events of type `stock.late`, but to stock.low",
         );
         check("stock.low", None, "nobody listened when it was recorded; a workflow listens now");
+        check(
+            "stock.low",
+            Some("empty"),
+            "workflow `empty` does not listen to events of type `stock.low`, nor to any other",
+        );
+    }
+
+    /// Names are other people's words: pasted into a shell they stay words.
+    #[test]
+    fn a_command_can_be_pasted_whatever_the_names_are() {
+        let workflow = "w;id";
+        let rows = [row(workflow, Some(1), &[("stock $(id)", "stock.low", false)])];
+        let (app, scope) = (App::from("dr x"), Scope::from("o'hara"));
+        let kind = "stock.low";
+        let event = Unheard { app: &app, scope: &scope, kind, target: None, has_key: false };
+        assert_eq!(
+            why(&event, &rows).command.unwrap(),
+            r"surefoot enable 'w;id' 'stock $(id)' --app 'dr x' --scope 'o'\''hara' --reason '<why>'"
+        );
+        let target = WorkflowKey::from("dr 1");
+        let (target, kind) = (Some(&target), START_EVENT);
+        let event = Unheard { app: &app, scope: &scope, kind, target, has_key: false };
+        assert_eq!(
+            why(&event, &[row("dr 1", None, &[])]).command.unwrap(),
+            r"surefoot activate 'dr 1' 3 --app 'dr x' --scope 'o'\''hara' --reason '<why>'"
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ use surefoot_kernel_core::plan::Plan;
 use surefoot_kernel_core::{
     Audit, Code, Commit, Coverage, LoadRequest, OUTPUT_MAX_BYTES, Phase, RowInput, Run, RunFilter,
     RunId, RunState, StepKey, StoreError, StoredVersion, Timestamp, Verdict, decide_row, payload,
+    why_retry_is_in_vain,
 };
 use surefoot_language::validate_against;
 
@@ -138,12 +139,15 @@ impl Operator {
         self.act(Act { run, seen: Some(seen), verb: "retry", why, details, input }).await
     }
 
-    /// Tries one page of failed runs again, each on the revision that it was listed with; whatever states the filter
-    /// names, only failed runs are looked at; with a code, only those that failed with it.
+    /// Tries one page of failed runs again, children among them, each on the revision that it was listed with; whatever
+    /// states the filter names, only failed runs are looked at; with a code, only those that failed with it.
+    ///
+    /// Children come before those that failed because of them: so a parent finds its children on their way. One that
+    /// would end in the same way again is not retried, and says why.
     ///
     /// # Errors
-    /// The store's. A run that is refused, or that moved meanwhile, has its reason in its verdict and holds up no
-    /// other.
+    /// [`OperatorError::NotACode`]; [`OperatorError::NotFound`] for a scope, a workflow or a parent that is not known; the
+    /// store's. A run that is refused, or that moved meanwhile, has its reason in its verdict and holds up no other.
     pub async fn retry_failed(
         &self,
         filter: RunFilter,
@@ -151,20 +155,38 @@ impl Operator {
         why: &str,
     ) -> Result<VerdictsView, OperatorError> {
         self.signed(why)?;
-        let page = self.runs(RunFilter { states: vec![RunState::Failed], ..filter }).await?;
-        let mut verdicts = Vec::with_capacity(page.runs.len());
+        if let Some(code) = code.filter(|code| !Code::is_well_formed(code.as_str())) {
+            return Err(OperatorError::NotACode { code: code.as_str().to_owned() });
+        }
+        let filter = RunFilter { states: vec![RunState::Failed], children: true, ..filter };
+        let page = self.run_page(filter).await?;
         let fits = |run: &RunView| {
             code.is_none_or(|code| run.error.as_ref().is_some_and(|error| error.code == *code))
         };
-        for RunView { id: run, revision: seen, state, .. } in page.runs.into_iter().filter(fits) {
-            let verdict = match self.retry(Retry { run, seen, why: why.to_owned() }).await {
-                Ok(done) => VerdictView { run, state: done.run.state, refused: None },
+        let mut rows = page.rows;
+        rows.sort_by_key(|row| std::cmp::Reverse(row.run.origin.depth()));
+        let mut verdicts = Vec::with_capacity(rows.len());
+        for row in rows.iter().map(RunView::from).filter(fits) {
+            let RunView { id: run, revision: seen, state, .. } = row;
+            let verdict = match self.retry_if_of_use(Retry { run, seen, why: why.to_owned() }).await
+            {
+                Ok(Ok(done)) => VerdictView { run, state: done.run.state, refused: None },
+                Ok(Err(in_vain)) => VerdictView { run, state, refused: Some(in_vain) },
                 Err(error) if error.class() == ErrorClass::Unavailable => return Err(error),
                 Err(error) => VerdictView { run, state, refused: Some(error.to_string()) },
             };
             verdicts.push(verdict);
         }
         Ok(VerdictsView { verdicts, next: page.next })
+    }
+
+    /// Tries a run again, unless it would end in the same way: then why.
+    async fn retry_if_of_use(&self, retry: Retry) -> Result<Result<Done, String>, OperatorError> {
+        let reading = self.reading(retry.run).await?;
+        match why_retry_is_in_vain(&reading.input()) {
+            Some(in_vain) => Ok(Err(in_vain)),
+            None => Ok(Ok(self.retry(retry).await?)),
+        }
     }
 
     /// Ends a run that needs a person, or that no live worker can take, as failed.

@@ -5,7 +5,7 @@ use surefoot_operator::AuditRowView;
 
 use super::{Context, Printed};
 use crate::error::CliError;
-use crate::render::{Table, at, or_dash};
+use crate::render::{Table, age, at, or_dash};
 
 /// Arguments of `audit`.
 #[derive(Debug, clap::Args)]
@@ -56,11 +56,25 @@ fn what(row: &AuditRowView) -> String {
         match value {
             Value::Null | Value::Bool(false) => {}
             Value::Bool(true) => parts.push(name.replace('_', " ")),
+            Value::String(text) if name == "what" => parts.push(text.clone()),
             Value::String(text) => parts.push(format!("{name} {text}")),
-            Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-                parts.push(format!("{name} {value}"));
+            Value::Number(seconds) if name == "older_than_s" => {
+                parts.push(format!(
+                    "older than {}",
+                    age(seconds.as_i64().unwrap_or(0).saturating_mul(1_000))
+                ));
             }
+            Value::Object(of) => parts.extend(of.iter().map(|(name, value)| named(name, value))),
+            Value::Number(_) | Value::Array(_) => parts.push(named(name, value)),
         }
     }
     if parts.is_empty() { "-".to_owned() } else { parts.join(", ").chars().take(120).collect() }
+}
+
+/// A detail for people: a list without the marks of its notation.
+fn named(name: &str, value: &Value) -> String {
+    let Value::Array(items) = value else { return format!("{name} {value}") };
+    let items =
+        items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned));
+    format!("{name} {}", items.collect::<Vec<_>>().join(", "))
 }

@@ -25,7 +25,7 @@ fn check(fact: BrokerFact) -> CheckView {
 pub(crate) async fn run(cx: &Context<'_>, args: &DoctorArgs) -> Result<Printed, CliError> {
     cx.refuse_scope("the store is looked at as a whole")?;
     let operator = cx.operator().await?;
-    let mut view = operator.doctor(cx.wall()).await?;
+    let mut view = operator.doctor_of(cx.named_app(), cx.wall()).await?;
     if args.broker.namespace.is_some() {
         let facts = broker::open(&args.broker).await?.facts().await?;
         view.checks.extend(facts.into_iter().map(check));

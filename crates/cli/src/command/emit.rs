@@ -48,7 +48,8 @@ pub(crate) async fn run(cx: &Context<'_>, args: EmitArgs) -> Result<Printed, Cli
     // Nothing is opened, let alone created, for an event that cannot be recorded.
     event.clone().check().map_err(OperatorError::from)?;
     let (operator, app) = cx.operator_creating().await?;
-    let view = operator.emit(&SystemIds, EmitEvent { app, scope, event }).await?;
+    let mut view = operator.emit(&SystemIds, EmitEvent { app, scope, event }).await?;
+    view.command = view.command.map(|command| cx.on_this_store(command));
     cx.print(&view, |page| {
         let known = match (view.new, view.same_payload) {
             (true, _) => "",
@@ -71,6 +72,9 @@ pub(crate) async fn run(cx: &Context<'_>, args: EmitArgs) -> Result<Printed, Cli
         }
         if let Some(why) = &view.why_nothing {
             page.toned(Tone::Bad, format!("it starts nothing: {why}"));
+        }
+        if let Some(command) = &view.command {
+            page.line(format!("    {command}"));
         }
     })
 }

@@ -15,9 +15,8 @@ pub(crate) async fn run(cx: &Context<'_>, args: &ExplainArgs) -> Result<Printed,
     let mut view = cx.operator_for(args.of.run).await?.explain(args.of.run).await?;
     // The commands work as they stand: on the store that was named here.
     for action in &mut view.legal_actions {
-        if let Some(command) = action.command.strip_prefix("surefoot ") {
-            action.command = cx.typed(command);
-        }
+        action.command = cx.on_this_store(std::mem::take(&mut action.command));
     }
-    cx.print(&view, |page| render::explanation(page, &view))
+    let children = cx.typed(&format!("runs --parent {}", view.run));
+    cx.print(&view, |page| render::explanation(page, &view, &children))
 }

@@ -1,6 +1,6 @@
 //! `health`
 
-use surefoot_kernel_core::Mode;
+use surefoot_kernel_core::{Mode, shell_word};
 use surefoot_operator::AppHealthView;
 
 use super::{Context, Printed};
@@ -29,13 +29,43 @@ pub(crate) async fn run(cx: &Context<'_>, _: &HealthArgs) -> Result<Printed, Cli
             }
             one(page, app);
         }
-        let waits = |app: &AppHealthView| app.runs.get("needs_attention").is_some_and(|it| *it > 0);
-        if view.apps.iter().any(waits) {
-            let list = cx.typed("runs --state needs_attention");
-            page.line(format!("`{list}` lists the runs that wait for a person"));
+        let has_several = view.apps.len() > 1;
+        for app in &view.apps {
+            let of_app = if has_several {
+                format!(" --app {}", shell_word(app.app.as_str()))
+            } else {
+                String::new()
+            };
+            for (list, what) in lists(app) {
+                page.line(format!("`{}` lists {what}", cx.typed(&format!("{list}{of_app}"))));
+            }
         }
     })?;
     Ok(printed.exiting(if view.ok { Exit::Done } else { Exit::Finding }))
+}
+
+/// What to type to see what was counted: the same runs and events.
+fn lists(app: &AppHealthView) -> Vec<(&'static str, &'static str)> {
+    let has = |state: &str| app.runs.get(state).is_some_and(|count| *count > 0);
+    let lists = [
+        (
+            has("needs_attention"),
+            ("runs --state needs_attention --children", "the runs that wait for a person"),
+        ),
+        (has("failed"), ("runs --state failed --children", "the runs that failed")),
+        (
+            app.events.dispatch_error.is_some(),
+            ("events --status retrying", "the events whose dispatch fails and is tried again"),
+        ),
+        (
+            app.events.dead_lettered > 0,
+            (
+                "events --status dead_lettered",
+                "the events whose dispatch failed for good; `redrive` has their runs created",
+            ),
+        ),
+    ];
+    lists.into_iter().filter(|(is_there, _)| *is_there).map(|(_, list)| list).collect()
 }
 
 fn one(page: &mut Page, app: &AppHealthView) {

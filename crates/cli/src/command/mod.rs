@@ -40,7 +40,7 @@ use std::sync::Arc;
 
 use clap::Subcommand;
 use serde::Serialize;
-use surefoot_kernel_core::{App, Clock as _, RunId, Scope, StepKey, Timestamp};
+use surefoot_kernel_core::{App, Clock as _, RunId, Scope, StepKey, Timestamp, shell_word};
 use surefoot_language::{Bindings, Manifest, Previews};
 use surefoot_operator::{Done, Operator, Outcome, Store};
 use surefoot_store_postgres::PostgresStore;
@@ -51,7 +51,7 @@ use crate::Exit;
 use crate::args::{Arguments, DEFAULT_STORE, Global, SCOPE_VARIABLE, STORE_VARIABLE, Verb};
 use crate::confirm::Confirmation;
 use crate::error::CliError;
-use crate::page::{Page, wants_colour};
+use crate::page::{Page, plain_json, wants_colour};
 use crate::store::{self, Need};
 
 /// The commands.
@@ -241,13 +241,7 @@ impl Context<'_> {
         let store = &self.global.store;
         let is_known =
             *store == DEFAULT_STORE || std::env::var(STORE_VARIABLE).as_ref() == Ok(store);
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b":/._-".contains(&byte);
-        let quoted = if store.bytes().all(plain) {
-            store.clone()
-        } else {
-            format!("'{}'", store.replace('\'', "'\\''"))
-        };
-        (!is_known).then_some(quoted)
+        (!is_known).then(|| shell_word(store))
     }
 
     /// The store, as it was named: it may hold a password.
@@ -349,6 +343,14 @@ impl Context<'_> {
         format!("surefoot {store}{command}")
     }
 
+    /// A command that begins with the program's name, made to work as it stands: on the store that was named here.
+    pub(crate) fn on_this_store(&self, command: String) -> String {
+        match command.strip_prefix("surefoot ") {
+            Some(rest) => self.typed(rest),
+            None => command,
+        }
+    }
+
     /// The scope that is meant.
     pub(crate) fn scope(&self) -> Result<Scope, CliError> {
         let missing = || CliError::Usage("this needs a scope: name one with `--scope`".to_owned());
@@ -374,7 +376,7 @@ impl Context<'_> {
             let json = serde_json::to_string_pretty(view);
             let mut json = json.map_err(|error| CliError::Output(error.into()))?;
             json.push('\n');
-            json
+            plain_json(&json)
         } else {
             let mut page = Page::new(wants_colour(&std::io::stdout()));
             for_people(&mut page);

@@ -109,7 +109,12 @@ fn budget_of(caps: &[String]) -> Result<Amounts, CliError> {
         CliError::Usage("`--budget` takes a dimension and its cap, such as `payments=3`".to_owned())
     })?;
     let mut seen = std::collections::BTreeSet::new();
-    for (dimension, _) in &numbers {
+    for (dimension, cap) in &numbers {
+        if is_too_fine(*cap) {
+            return Err(CliError::Usage(format!(
+                "`--budget` counts in millionths: the cap {cap} of `{dimension}` is finer, and would not be kept as it is"
+            )));
+        }
         if dimension.trim().is_empty() || dimension.trim() != *dimension || !seen.insert(*dimension)
         {
             return Err(CliError::Usage(format!(
@@ -120,6 +125,12 @@ fn budget_of(caps: &[String]) -> Result<Amounts, CliError> {
     Amounts::of(numbers).map_err(|odd| CliError::Usage(format!("`--budget`: {odd}")))
 }
 
+/// Whether a cap is no whole number of millionths, as far as a floating-point number can tell.
+fn is_too_fine(cap: f64) -> bool {
+    let millionths = cap * 1e6;
+    (millionths - millionths.round()).abs() > millionths.abs().mul_add(1e-15, 1e-6)
+}
+
 fn bindings_of(cx: &Context<'_>, path: Option<&PathBuf>) -> Result<Bindings, CliError> {
     let Some(path) = path else { return Ok(cx.built_in.bindings.clone()) };
     let read: Result<BTreeMap<String, BTreeMap<String, String>>, _> =
@@ -128,4 +139,19 @@ fn bindings_of(cx: &Context<'_>, path: Option<&PathBuf>) -> Result<Bindings, Cli
         what: format!("`{}`", path.display()),
         why: error.to_string(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cap_is_kept_as_it_is_or_refused() {
+        for cap in [0.0, 1e-6, 0.1, 0.3, 3.0, 12_345.678_901, 123_456_789.123_457, 1e9, -1.0] {
+            assert!(!is_too_fine(cap), "{cap}");
+        }
+        for cap in [1e-9, 0.000_001_5, 2.000_000_4] {
+            assert!(is_too_fine(cap), "{cap}");
+        }
+    }
 }

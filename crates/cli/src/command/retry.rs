@@ -20,7 +20,8 @@ pub(crate) struct RetryArgs {
     /// The revision that you looked at; `explain` prints it with each command.
     #[arg(long = "revision", value_name = "N", conflicts_with = "failed")]
     seen: Option<u64>,
-    /// All failed runs that fit, one page of them, with a verdict each.
+    /// All failed runs that fit, children too, one page of them, with a verdict each: children before their parents. One
+    /// that would end in the same way again is refused.
     #[arg(long)]
     failed: bool,
     /// With `--failed`: only of this workflow.
@@ -63,7 +64,10 @@ async fn all(
     let app = cx.app(&operator).await?;
     let limit = args.part.limit;
     let place = cx.named_scope().map_or_else(|| app.to_string(), |scope| format!("{app}/{scope}"));
-    confirmation.obtain("retry", &format!("at most {limit} failed runs of {place} are retried"))?;
+    confirmation.obtain(
+        "retry",
+        &format!("at most {limit} failed runs of {place}, children too, are retried"),
+    )?;
     let code = args.code.map(Code::from);
     let filter = RunFilter {
         app: Some(app),

@@ -1,6 +1,7 @@
 //! `runs`
 
 use surefoot_kernel_core::{EventId, Mode, RunFilter, RunId, RunState, WorkflowKey};
+use surefoot_operator::Operator;
 
 use super::{Context, Printed};
 use crate::args::Part;
@@ -23,9 +24,12 @@ pub(crate) struct RunsArgs {
     /// Only created since: an instant, or how long ago, like `2h`.
     #[arg(long)]
     since: Option<String>,
-    /// Children of this run; without it, children are left out.
+    /// Children of this run.
     #[arg(long, value_name = "RUN")]
     parent: Option<RunId>,
+    /// Children too, beside the runs that have no parent; without it, children are left out unless `--parent` asks for them.
+    #[arg(long, conflicts_with = "parent")]
+    children: bool,
     /// Only started by this event.
     #[arg(long, value_name = "EVENT")]
     event: Option<EventId>,
@@ -44,17 +48,31 @@ pub(crate) async fn run(cx: &Context<'_>, args: RunsArgs) -> Result<Printed, Cli
         mode: args.mode,
         since,
         parent: args.parent,
+        children: args.children,
         event: args.event,
         limit: args.part.limit,
         cursor: args.part.cursor,
     };
-    let view = operator.runs(filter).await?;
+    let view = operator.runs(filter.clone()).await?;
+    let has_hidden = !cx.is_json() && hides(&operator, &filter).await?;
     cx.print(&view, |page| {
-        render::runs(page, &view.runs);
+        render::runs(page, &view.runs, filter.children);
+        if has_hidden {
+            page.line("children in these states are left out: add `--children`");
+        }
         if let Some(next) = &view.next {
             page.line(format!("there are more: add `--cursor {next}`"));
         }
     })
+}
+
+/// Whether somebody who looks for runs in some states would have to look for children too.
+async fn hides(operator: &Operator, filter: &RunFilter) -> Result<bool, CliError> {
+    if filter.states.is_empty() || filter.children || filter.parent.is_some() {
+        return Ok(false);
+    }
+    let all = operator.runs(RunFilter { children: true, ..filter.clone() }).await?;
+    Ok(all.runs.iter().any(|run| run.parent.is_some()))
 }
 
 fn mode(text: &str) -> Result<Mode, String> {

@@ -1,11 +1,12 @@
 //! An explanation on one screen: where it stands, why, what happened, what to type.
 
-use surefoot_kernel_core::{BudgetLine, EffectNote, Explanation, RunState, Shown};
+use surefoot_kernel_core::{BudgetLine, ChildrenNote, EffectNote, Explanation, RunState, Shown};
 
 use super::{Table, or_dash};
 use crate::page::{Page, Tone};
 
-pub(crate) fn explanation(page: &mut Page, it: &Explanation) {
+/// `children` is what to type to see its children.
+pub(crate) fn explanation(page: &mut Page, it: &Explanation, children: &str) {
     page.toned(tone_of(it.state), &it.headline);
     page.toned(
         Tone::Dim,
@@ -41,13 +42,27 @@ pub(crate) fn explanation(page: &mut Page, it: &Explanation) {
         }
     }
     page.heading("What you may do");
-    if it.legal_actions.is_empty() {
+    let states = children_to_look_at(it);
+    if it.legal_actions.is_empty() && states.is_empty() {
         page.line("Nothing: it has ended.");
     }
     for action in &it.legal_actions {
         page.line(format!("{}: {}", action.verb, action.why));
         page.line(format!("    {}", action.command));
     }
+    if !states.is_empty() {
+        page.line("runs: look at its children that have not ended, or failed");
+        page.line(format!("    {children} --state {}", states.join(",")));
+    }
+}
+
+/// The states of those children of which something may depend on somebody.
+fn children_to_look_at(it: &Explanation) -> Vec<&'static str> {
+    let any = |count: fn(&ChildrenNote) -> u32| it.children.iter().any(|note| count(note) > 0);
+    let open = [RunState::NeedsAttention, RunState::Waiting, RunState::Queued, RunState::Running];
+    let open = if any(|note| note.open) { &open[..] } else { &[] };
+    let failed = any(|note| note.failed).then_some(RunState::Failed);
+    open.iter().copied().chain(failed).map(RunState::as_str).collect()
 }
 
 /// Used and limit, by dimension.

@@ -51,7 +51,7 @@ pub(crate) fn show(page: &mut Page, view: &ShowView) {
     steps(page, view);
     if !view.children.is_empty() {
         page.heading("Children");
-        runs(page, &view.children);
+        runs(page, &view.children, false);
     }
 }
 
@@ -93,12 +93,14 @@ fn workflow(run: &RunView) -> String {
     }
 }
 
-/// Runs as a table.
-pub(crate) fn runs(page: &mut Page, runs: &[RunView]) {
-    let mut table =
-        Table::new(&["RUN", "WORKFLOW", "VERSION", "SCOPE", "STATE", "REV", "CREATED", "ERROR"]);
+/// Runs as a table; with their parents where children stand among others.
+pub(crate) fn runs(page: &mut Page, runs: &[RunView], with_parent: bool) {
+    let mut headings =
+        vec!["RUN", "WORKFLOW", "VERSION", "SCOPE", "STATE", "REV", "CREATED", "ERROR"];
+    headings.extend(with_parent.then_some("PARENT"));
+    let mut table = Table::new(&headings);
     for run in runs {
-        table.row(&[
+        let mut cells = vec![
             run.id.to_string(),
             workflow(run),
             run.version.to_string(),
@@ -107,7 +109,9 @@ pub(crate) fn runs(page: &mut Page, runs: &[RunView]) {
             run.revision.to_string(),
             at(run.created_at),
             or_dash(run.error.as_ref().map(|error| &error.code)),
-        ]);
+        ];
+        cells.extend(with_parent.then(|| or_dash(run.parent)));
+        table.row(&cells);
     }
     table.print(page);
 }

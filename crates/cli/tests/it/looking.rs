@@ -328,7 +328,7 @@ fn explain_a_failure() {
             - steps.1 (`pay`, ambiguous): the run failed at `steps.0`
 
             What you may do
-            retry: the cause is mended: recorded outcomes and effect keys stay, the count of failures begins anew
+            retry: the cause is mended: recorded outcomes and effect keys stay, the count of failures begins anew; then step `steps.0` (`mail`) comes: it is called, under the effect key that it has
                 surefoot retry run_00000000000000000000000000000000 --revision 3 --reason '<why>'
         "#]],
     );
@@ -467,6 +467,8 @@ fn health_is_red_for_a_person_and_not_for_an_event_that_nobody_hears() {
     let did = shell.run("health");
     assert_eq!(did.code, 1);
     assert!(did.out.starts_with("shop: RED\n- 1 run waits for a person\n"), "{}", did.out);
+    let hint = "`surefoot runs --state needs_attention --children` lists the runs that wait";
+    assert!(did.out.contains(hint), "{}", did.out);
     let json = shell.json("health");
     assert_eq!((&json["ok"], &json["apps"][0]["app"]), (&false.into(), &"shop".into()));
 }
@@ -538,3 +540,53 @@ fn a_reader_that_leaves_is_no_failure() {
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
 }
+
+/// What health counts, the command that it names lists: children too, each with its parent.
+#[test]
+fn a_child_that_waits_for_a_person_is_listed() {
+    let shell = Shell::published();
+    shell.write("all.yaml", ALL);
+    let publish = "publish all.yaml --manifest manifest.json --app shop --scope berlin";
+    assert_eq!(shell.run(publish).code, 0);
+    let start = "emit surefoot.start --workflow all --scope berlin";
+    let parent: surefoot_kernel_core::RunId =
+        shell.json(start)["runs"][0].as_str().unwrap().parse().unwrap();
+    shell.parked(parent);
+    let child = &shell.json(&format!("runs --parent {parent}"))["runs"][0]["id"];
+    let child = child.as_str().unwrap().parse().unwrap();
+    shell.unexplained(child);
+    let health = shell.run("health");
+    assert!(health.out.contains("- 1 run waits for a person\n"), "{health:?}");
+    let hint = health.out.lines().find_map(|line| line.strip_prefix("`surefoot ")).unwrap();
+    let listed = shell.run(hint.split('`').next().unwrap());
+    let (child, parent) = (child.to_string(), parent.to_string());
+    assert!(listed.out.contains(&child) && listed.out.contains(&parent), "{listed:?}");
+    let without = shell.run("runs --state needs_attention");
+    assert!(
+        without.out.contains("add `--children`") && !without.out.contains(&child),
+        "{without:?}"
+    );
+    // Whoever cancels the parent is told of the child.
+    let cancel = format!("cancel {parent} --reason enough --yes");
+    assert_eq!(shell.run(&cancel).code, 0);
+    let told = shell.run(&format!("explain {parent}"));
+    assert!(told.out.contains("1 of its 1 children (1 of them in a person's list)"), "{told:?}");
+    assert!(
+        told.out.contains(&format!("    surefoot runs --parent {parent} --state needs_attention"))
+    );
+}
+
+/// A program that reads JSON gets the refusal as JSON too.
+#[test]
+fn a_refusal_is_json_where_json_is_asked_for() {
+    let shell = Shell::published();
+    let missing = format!("show run_{} --json", "0".repeat(32));
+    let did = shell.run(&missing);
+    assert_eq!((did.code, did.out.as_str()), (1, ""), "{did:?}");
+    let error: serde_json::Value = serde_json::from_str(&did.err).unwrap();
+    let message = error["error"]["message"].as_str().unwrap();
+    assert!(message.starts_with("there is no run run_"), "{error}");
+    assert_eq!(error["error"]["exit"], 1);
+}
+
+const ALL: &str = "steps:\n  - runWorkflow: { workflow: reorder, inputs: { item: bolt } }\n";

@@ -18,10 +18,44 @@ fn emit_says_which_mistake_it_was() {
     let off = "disable reorder stockLow --scope berlin --reason late --yes";
     assert_eq!(shell.run(off).code, 0);
     let did = shell.run("emit inventory.stockLow --scope berlin");
-    let says = "`surefoot enable reorder stockLow --scope berlin`";
+    let says = "    surefoot enable reorder stockLow --app shop --scope berlin --reason '<why>'\n";
     assert!(did.out.contains(says), "{did:?}");
     let json = shell.json("emit inventory.stockLow --scope berlin");
     assert!(json["why_nothing"].as_str().unwrap().contains("switched off"), "{json}");
+    let typed = json["command"].as_str().unwrap().replace("<why>", "mended");
+    let typed = typed.strip_prefix("surefoot ").unwrap().replace('\'', "");
+    assert_eq!(shell.run(&format!("{typed} --yes")).code, 0, "{typed}");
+}
+
+#[test]
+fn a_name_that_is_not_there_is_told_and_one_that_is_none_is_wrong_usage() {
+    let shell = Shell::published();
+    let missing = format!("runs --parent run_{}", "0".repeat(32));
+    for line in ["doctor --app nope", "runs --workflow nope", &missing] {
+        let did = shell.run(line);
+        assert_eq!((did.code, did.out.as_str()), (1, ""), "{line}: {did:?}");
+        assert!(did.err.starts_with("error: there is no "), "{line}: {did:?}");
+    }
+    let place = ["--scope", "berlin", "--app", "shop"];
+    let long = "x".repeat(201);
+    for arguments in [
+        vec!["emit", ""],
+        vec!["emit", &long],
+        vec!["emit", "x", "--key", ""],
+        vec!["signal", "", "k"],
+        vec!["retry", "--failed", "--code", "a b", "--reason", "x", "--yes"],
+    ] {
+        let did = shell.with(&[&arguments[..], &place].concat());
+        assert_eq!(did.code, 2, "{arguments:?}: {did:?}");
+    }
+    let budget =
+        "publish reorder.yaml --manifest manifest.json --scope berlin --budget payments=1e-9";
+    let did = shell.run(budget);
+    assert_eq!(did.code, 2, "{did:?}");
+    assert!(did.err.contains("counts in millionths"), "{did:?}");
+    let activate = "activate reorder 99 --scope berlin --reason x --yes";
+    let did = shell.run(activate);
+    assert_eq!(did.err, "error: there is no version 99 of workflow `reorder`\n");
 }
 
 #[test]
@@ -148,11 +182,11 @@ fn the_audit_says_what_was_done_to_what() {
     assert_eq!(shell.run(off).code, 0);
     let did = shell.run("audit");
     expect_test::expect![[r#"
-        AT                    WHO     VERB     WHAT                                      WORKFLOW  SCOPE   RUN                                   WHY
-        0000-00-00T00:00:00Z  tester  disable  activations ["stockLow"]                  reorder   berlin  -                                     late
-        0000-00-00T00:00:00Z  tester  prune    older_than_s 0, what {"runs":["failed"]}  -                 -                                     late
-        0000-00-00T00:00:00Z  tester  resolve  steps.1, failed, message declined         reorder   berlin  run_00000000000000000000000000000000  late
-        0000-00-00T00:00:00Z  ann     publish  version 1                                 reorder   berlin  -
+        AT                    WHO     VERB     WHAT                               WORKFLOW  SCOPE   RUN                                   WHY
+        0000-00-00T00:00:00Z  tester  disable  activations stockLow               reorder   berlin  -                                     late
+        0000-00-00T00:00:00Z  tester  prune    older than 0 ms, runs failed       -                 -                                     late
+        0000-00-00T00:00:00Z  tester  resolve  steps.1, failed, message declined  reorder   berlin  run_00000000000000000000000000000000  late
+        0000-00-00T00:00:00Z  ann     publish  version 1                          reorder   berlin  -
     "#]].assert_eq(&normal(&did.out));
 }
 

@@ -5,8 +5,8 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 use surefoot_kernel_core::{
-    Answer, App, ClaimRequest, Failure, Ids as _, Input, Micros, Mode, OperatorStore as _,
-    ReconcileAnswer, RunFilter, RunId, RunStore as _,
+    Answer, App, ClaimRequest, Command as Call, Failure, Ids as _, Input, Micros, Mode,
+    OperatorStore as _, ReconcileAnswer, RunFilter, RunId, RunStore as _,
 };
 use surefoot_store_sqlite::SqliteStore;
 use surefoot_testkit::Drive;
@@ -147,7 +147,7 @@ impl Shell {
     pub(crate) fn failed(&self) -> RunId {
         let run = self.emitted();
         self.work(async |store| {
-            let mut drive = claimed(store, run).await;
+            let (mut drive, _) = claimed(store, run).await;
             let failure = Failure::new("NO_ADDRESS", "the supplier has no address");
             let answer = Answer::Failed { failure, retryable: false, retry_after: None };
             drive.answer(store, &"steps.0".into(), answer).await.unwrap();
@@ -158,8 +158,23 @@ impl Shell {
     /// Nobody can tell what became of the run's payment.
     pub(crate) fn unknown(&self) -> RunId {
         let run = self.emitted();
+        self.unexplained(run);
+        run
+    }
+
+    /// The run has created its children, and waits for them.
+    pub(crate) fn parked(&self, run: RunId) {
         self.work(async |store| {
-            let mut drive = claimed(store, run).await;
+            let (mut drive, command) = claimed(store, run).await;
+            let Some(Call::Spawn(spawn)) = command else { panic!("{command:?}") };
+            drive.spawn(store, spawn).await.unwrap();
+        });
+    }
+
+    /// Nobody can tell what became of the payment of a run that is due.
+    pub(crate) fn unexplained(&self, run: RunId) {
+        self.work(async |store| {
+            let (mut drive, _) = claimed(store, run).await;
             let mailed = Answer::Succeeded { output: json!({}) };
             drive.answer(store, &"steps.0".into(), mailed).await.unwrap();
             drive.to_call(store).await.unwrap();
@@ -168,7 +183,6 @@ impl Shell {
             let answer = ReconcileAnswer::Unknown { why: "no such service".to_owned() };
             drive.take(store, Input::Reconciled { step: step(), answer }).await.unwrap();
         });
-        run
     }
 
     pub(crate) fn revision(&self, run: RunId) -> u64 {
@@ -200,7 +214,8 @@ impl Shell {
     }
 }
 
-async fn claimed(store: &SqliteStore, run: RunId) -> Drive {
+/// The run in the hands of a worker, and what it is to call first.
+async fn claimed(store: &SqliteStore, run: RunId) -> (Drive, Option<Call>) {
     let plan = store.run_detail(run).await.unwrap().unwrap().run.origin.footprint.clone();
     let request = ClaimRequest {
         app: App::from("shop"),
@@ -213,8 +228,8 @@ async fn claimed(store: &SqliteStore, run: RunId) -> Drive {
     };
     assert_eq!(store.run_claim(request).await.unwrap().len(), 1);
     let mut drive = Drive::load(store, run).await.unwrap();
-    drive.to_call(store).await.unwrap();
-    drive
+    let command = drive.to_call(store).await.unwrap();
+    (drive, command)
 }
 
 pub(crate) fn did(output: Output) -> Did {

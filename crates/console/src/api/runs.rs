@@ -24,7 +24,7 @@ pub(super) fn routes() -> Vec<Route> {
         Route::get(
             "/runs",
             "list_runs",
-            "Runs, newest first; children only where their parent is asked for",
+            "Runs, newest first; children only where they or their parent are asked for",
             list,
         )
         .query::<RunsQuery>()
@@ -98,7 +98,7 @@ struct RunsQuery {
     #[serde(default, deserialize_with = "maybe")]
     #[schemars(with = "Option<String>")]
     since: Option<Since>,
-    /// Whether children are listed: those of `parent`. False, as where nothing is said, lists none.
+    /// Whether children are listed beside the runs that have no parent. Those of a `parent` are listed anyway.
     #[serde(default)]
     children: Option<bool>,
     /// Children of this run.
@@ -171,8 +171,8 @@ async fn list(
     State(shared): State<Shared>,
     Query(query): Query<RunsQuery>,
 ) -> Answered<RunsView> {
-    if query.children.is_some_and(|children| children != query.parent.is_some()) {
-        let why = "children are listed with `children=true` and the `parent` whose they are, or left out with neither";
+    if query.children == Some(false) && query.parent.is_some() {
+        let why = "a `parent` asks for its children: leave out `children=false`";
         return Err(Problem::bad_request(why));
     }
     let filter = RunFilter {
@@ -184,6 +184,7 @@ async fn list(
         since: query.since.map(|since| since.instant(shared.clock())),
         parent: query.parent,
         event: query.event,
+        children: query.children.unwrap_or(false),
         limit: query.limit.0,
         cursor: query.cursor,
     };

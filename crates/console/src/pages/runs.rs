@@ -169,6 +169,10 @@ fn wanted(visitor: &mut Visitor, place: Option<&Place>) -> RunFilter {
     }
     let mode =
         |word: &str| [Mode::Execute, Mode::DryRun].into_iter().find(|it| it.as_str() == word);
+    // Whoever looks for what went wrong looks for children too, since the numbers of the overview count them.
+    let is_trouble =
+        |state: &RunState| matches!(state, RunState::NeedsAttention | RunState::Failed);
+    let children = states.iter().any(is_trouble);
     RunFilter {
         app: place.map(|place| place.app.clone()),
         scope: place.and_then(|place| place.scope.clone()),
@@ -178,6 +182,7 @@ fn wanted(visitor: &mut Visitor, place: Option<&Place>) -> RunFilter {
         since,
         parent: visitor.asked.parse::<RunId>("parent"),
         event: visitor.asked.parse::<EventId>("event"),
+        children,
         limit: ROWS,
         cursor: None,
     }

@@ -9,8 +9,8 @@ use super::history::Recorded;
 use super::steps::Shown;
 use super::{Known, Open};
 use crate::{
-    Command, EffectClass, EffectKey, EffectState, LostAttempt, Phase, RunState, SaidBy, StepKey,
-    Wait,
+    Collect, Command, EffectClass, EffectKey, EffectState, LostAttempt, Phase, RunState, SaidBy,
+    Spawn, StepKey, Wait,
 };
 
 /// The effects of a run, by what is known of them. A settled refusal is in no list: its step shows it.
@@ -266,6 +266,33 @@ pub(super) fn would_repeat(known: &Known<'_>) -> Vec<Repeat> {
         is_called_again: !is_asked,
         what: what.to_owned(),
     }]
+}
+
+/// What a retry would have done first, a sentence.
+pub(super) fn of_retry(command: &Command) -> String {
+    let (call, is_asked) = match command {
+        Command::Prepare(call) | Command::Call(call) | Command::Transact(call) => (call, false),
+        Command::Reconcile(call) => (call, true),
+        Command::Spawn(Spawn { step, .. }) => {
+            return format!(
+                "then step `{step}` waits for its children; only those are created that are not there"
+            );
+        }
+        Command::Collect(Collect { step, .. }) => {
+            return format!("then step `{step}` reads the results of its children again");
+        }
+    };
+    let what = match (is_asked, call.class.after_lost_attempt()) {
+        (true, _) => "the provider is asked what became of its call, which is not repeated",
+        (false, LostAttempt::RunAgainUnderSameKey | LostAttempt::ReconcileIfMarked) => {
+            "it is called, under the effect key that it has"
+        }
+        (false, LostAttempt::RunAgain) if call.class == EffectClass::Pure => {
+            "it is computed: it has no effect"
+        }
+        (false, LostAttempt::RunAgain) => "it is run: what an earlier try wrote was rolled back",
+    };
+    format!("then step `{}` (`{}`) comes: {what}", call.step, call.action)
 }
 
 /// A step that waits runs again when it wakes; a built-in wait does nothing then.

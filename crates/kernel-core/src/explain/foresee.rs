@@ -2,8 +2,8 @@
 
 use super::{Known, Open};
 use crate::{
-    Command, Fact, Failure, Held, Input, Lease, Micros, Next, RowInput, SessionId, decide,
-    decide_row,
+    Code, Collect, Command, Fact, Failure, GroupRow, Held, Input, Lease, Micros, Next, Phase,
+    RowInput, RunState, SessionId, Spawn, decide, decide_row,
 };
 
 /// Steps that are gone through before giving up: control steps and built-in ones need no worker's help.
@@ -28,14 +28,67 @@ pub(super) fn foresee(known: &Known<'_>) -> Option<Foreseen> {
     look_ahead(known, held(known)?)
 }
 
-/// The failure with which a retry would end the run again at once, before anything is called.
-pub(super) fn retry_in_vain(known: &Known<'_>) -> Option<Failure> {
+/// What a retry would have done first. `None` where it is not legal, or the run cannot be read.
+pub(super) fn retried(known: &Known<'_>) -> Option<Foreseen> {
     let (held, plan) = (held(known)?, known.input.plan?);
     let retried = decide_row(&held.run, RowInput::Retry, known.input.now).ok()?;
-    match look_ahead(known, held.apply(plan, &retried).ok()?)? {
-        Foreseen::Stops(failure) => failure,
-        Foreseen::Command { .. } => None,
+    look_ahead(known, held.apply(plan, &retried).ok()?)
+}
+
+/// Why a retry would end the run in the same way again, as far as that is known.
+pub(super) fn retry_in_vain(known: &Known<'_>) -> Option<String> {
+    let command = match retried(known)? {
+        Foreseen::Stops(failure) => {
+            let Failure { code, message, .. } = failure?;
+            let ends = "a retry would end it again without calling anything";
+            return Some(format!("{ends}, with {code}: {message}"));
+        }
+        Foreseen::Command { command, .. } => command,
+    };
+    let Phase::Failed { error, .. } = &known.input.run.phase else { return None };
+    match &command {
+        Command::Spawn(Spawn { step, .. }) | Command::Collect(Collect { step, .. }) => {
+            let group = known.input.children.iter().find(|group| group.step == *step)?;
+            children_in_vain(group, error)
+        }
+        // What was charged stays charged, and a version keeps its caps.
+        Command::Prepare(call) | Command::Call(call) | Command::Transact(call) => {
+            let is_same =
+                error.code == Code::BUDGET_EXCEEDED && error.step.as_ref() == Some(&call.step);
+            is_same.then(|| {
+                "a retry would end it again with BUDGET_EXCEEDED: the cap that it met stays as it is".to_owned()
+            })
+        }
+        Command::Reconcile(_) => None,
     }
+}
+
+/// Children that have ended are read again as they are.
+fn children_in_vain(group: &GroupRow, error: &Failure) -> Option<String> {
+    let (failed, canceled) = (group.count(RunState::Failed), group.count(RunState::Canceled));
+    if group.live > 0 {
+        return None;
+    }
+    if failed > 0 {
+        let (are, them) = if failed == 1 { ("child is", "it") } else { ("children are", "them") };
+        return Some(format!(
+            "a retry would end it again: {failed} {are} still failed, and step `{}` reads that again; retry {them} first",
+            group.step
+        ));
+    }
+    if canceled > 0 {
+        let are = if canceled == 1 {
+            "child was canceled, and stays"
+        } else {
+            "children were canceled, and stay"
+        };
+        return Some(format!("a retry would end it again: {canceled} {are} so"));
+    }
+    let is_same = error.code == Code::VALUE_TOO_LARGE && error.step.as_ref() == Some(&group.step);
+    is_same.then(|| {
+        "a retry would end it again with VALUE_TOO_LARGE: the results of its children stay as large as they are"
+            .to_owned()
+    })
 }
 
 fn held(known: &Known<'_>) -> Option<Held> {

@@ -3,8 +3,9 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Coverage, Known, foresee, text};
-use crate::{OpenEffect, Phase, Rejection, RowInput, StepKey, Verdict, decide_row};
+use super::foresee::Foreseen;
+use super::{Coverage, Known, effects, foresee, text};
+use crate::{Fact, OpenEffect, Phase, Rejection, RowInput, StepKey, Verdict, decide_row};
 
 /// One thing that a person may do now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -52,6 +53,13 @@ pub enum Deed {
     },
 }
 
+/// What a verdict does to a run.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    GoesOn,
+    Ends,
+}
+
 struct Legal<'k, 'a> {
     known: &'k Known<'a>,
     actions: Vec<LegalAction>,
@@ -93,16 +101,25 @@ impl Legal<'_, '_> {
         self.actions.push(LegalAction { verb, what, command, why: why.to_owned() });
     }
 
+    /// What a word on an effect leads to is what the state machine does with it: a run whose cancel was requested ends
+    /// with the word, and does not go on.
     fn effect(&mut self, effect: &OpenEffect) {
-        let step = text::quoted(effect.step.as_str());
+        let step = text::shell_word(effect.step.as_str());
         let key = || effect.step.clone();
-        let resolve = |verdict: Verdict| RowInput::Resolve { step: effect.step.clone(), verdict };
         let is_unsettled = effect.state.is_unsettled();
-        if self.may(resolve(Verdict::Succeeded { output: Value::Null })) {
-            let why = if is_unsettled {
-                "it happened: the run goes on with the output that you give; the step is not called again"
-            } else {
-                "it happened, and only its output is missing: the run goes on with the one that you give"
+        let happened = Verdict::Succeeded { output: Value::Null };
+        if let Some(ends) = self.resolved(effect, happened) {
+            let why = match (ends, is_unsettled) {
+                (End::GoesOn, true) => {
+                    "it happened: the run goes on with the output that you give; the step is not called again"
+                }
+                (End::GoesOn, false) => {
+                    "it happened, and only its output is missing: the run goes on with the one that you give"
+                }
+                (End::Ends, _) => {
+                    "it happened: that is recorded, and the run ends canceled, since its cancel was requested; no \
+                     later step is begun"
+                }
             };
             self.add(
                 Deed::ResolveSucceeded(key()),
@@ -112,28 +129,47 @@ impl Legal<'_, '_> {
             );
         }
         let failed = Verdict::Failed { code: None, message: String::new() };
-        if self.may(resolve(failed)) {
-            let why = "the provider refused it: the run fails";
-            self.add(
-                Deed::ResolveFailed(key()),
-                "resolve",
-                &format!(" {step} --failed '<message>'"),
-                why,
-            );
+        if self.resolved(effect, failed).is_some() {
+            let why = if self.is_to_cancel() {
+                "the provider refused it: that is recorded, and the run ends canceled, since its cancel was requested"
+            } else {
+                "the provider refused it: the run fails"
+            };
+            let arguments = format!(" {step} --failed '<message>'");
+            self.add(Deed::ResolveFailed(key()), "resolve", &arguments, why);
         }
-        if self.may(resolve(Verdict::NotPerformed)) {
-            let why = "it is certain that it did not happen: the step is called again";
-            self.add(
-                Deed::ResolveNotPerformed(key()),
-                "resolve",
-                &format!(" {step} --not-performed"),
-                why,
-            );
+        if let Some(ends) = self.resolved(effect, Verdict::NotPerformed) {
+            let why = match ends {
+                End::GoesOn => "it is certain that it did not happen: the step is called again",
+                End::Ends => {
+                    "it is certain that it did not happen: the step is not called again, and the run ends canceled, \
+                     since its cancel was requested"
+                }
+            };
+            let arguments = format!(" {step} --not-performed");
+            self.add(Deed::ResolveNotPerformed(key()), "resolve", &arguments, why);
         }
         if self.may(RowInput::AskReconcile { step: effect.step.clone() }) {
-            let why = "the provider may know by now: a worker asks it again, nothing is repeated";
+            let why = if self.is_to_cancel() {
+                "the provider may know by now: a worker asks it again, nothing is repeated; once it knows, the run \
+                 ends canceled, since its cancel was requested"
+            } else {
+                "the provider may know by now: a worker asks it again, nothing is repeated"
+            };
             self.add(Deed::Reconcile(key()), "reconcile", &format!(" {step}"), why);
         }
+    }
+
+    /// Whether a verdict would end the run; absent where it is not taken.
+    fn resolved(&self, effect: &OpenEffect, verdict: Verdict) -> Option<End> {
+        let input = RowInput::Resolve { step: effect.step.clone(), verdict };
+        let facts = decide_row(self.known.input.run, input, self.known.input.now).ok()?;
+        let ends = facts.iter().any(|fact| matches!(fact, Fact::Ended { .. }));
+        Some(if ends { End::Ends } else { End::GoesOn })
+    }
+
+    const fn is_to_cancel(&self) -> bool {
+        self.known.input.run.cancel.is_some()
     }
 
     fn retry(&mut self) {
@@ -142,8 +178,12 @@ impl Legal<'_, '_> {
         // It is legal also where it helps nobody: then it is not named here, and the reasons say why.
         let is_in_vain = foresee::retry_in_vain(self.known).is_some();
         if !is_taken && !is_in_vain && self.may(RowInput::Retry) {
-            let why = "the cause is mended: recorded outcomes and effect keys stay, the count of failures begins anew";
-            self.add(Deed::Retry, "retry", "", why);
+            let mut why = "the cause is mended: recorded outcomes and effect keys stay, the count of failures begins anew"
+                .to_owned();
+            if let Some(Foreseen::Command { command, .. }) = foresee::retried(self.known) {
+                why = format!("{why}; {}", effects::of_retry(&command));
+            }
+            self.add(Deed::Retry, "retry", "", &why);
         }
     }
 
@@ -187,13 +227,13 @@ impl Legal<'_, '_> {
 
     fn signal(&mut self, on: &crate::Dependency) {
         let origin = &self.known.input.run.origin;
-        let app = text::quoted(origin.app.as_str());
+        let app = text::shell_word(origin.app.as_str());
         let place = if on.is_app_wide() {
             "--app-wide".to_owned()
         } else {
-            format!("--scope {}", text::quoted(origin.scope.as_str()))
+            format!("--scope {}", text::shell_word(origin.scope.as_str()))
         };
-        let (kind, key) = (text::quoted(on.kind()), text::quoted(on.key()));
+        let (kind, key) = (text::shell_word(on.kind()), text::shell_word(on.key()));
         self.actions.push(LegalAction {
             verb: "signal",
             what: Deed::Signal {

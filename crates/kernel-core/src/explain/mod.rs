@@ -28,7 +28,7 @@ pub use legal::{Deed, LegalAction};
 pub use moving::{Reason, ReasonKind};
 pub use outline::{PlanBranch, PlanStep, outline};
 pub use steps::{Iterations, Shown, StepState};
-pub use text::span as span_in_words;
+pub use text::{shell_word, span as span_in_words};
 pub(crate) use walk::branches_of;
 
 /// A worker session that reported within this span counts as live.
@@ -93,6 +93,9 @@ pub struct Explanation {
     /// The effect budget of its tree of runs, by dimension.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub budget: Vec<BudgetLine>,
+    /// Its children, by the step that created them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<ChildrenNote>,
     /// What a worker that takes the run would do again.
     pub would_repeat: Vec<Repeat>,
     /// What a person may do now.
@@ -102,6 +105,36 @@ pub struct Explanation {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
 const fn is_zero(count: &u64) -> bool {
     *count == 0
+}
+
+/// How the children of one step stand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ChildrenNote {
+    /// The step.
+    pub step: StepKey,
+    /// Created so far.
+    pub total: u32,
+    /// Not ended, whether the run waits for them or has ended itself.
+    pub open: u32,
+    /// Those of them that wait for a person.
+    pub needs_attention: u32,
+    /// Failed.
+    pub failed: u32,
+    /// Canceled.
+    pub canceled: u32,
+}
+
+impl From<&GroupRow> for ChildrenNote {
+    fn from(group: &GroupRow) -> Self {
+        Self {
+            step: group.step.clone(),
+            total: group.total,
+            open: group.live,
+            needs_attention: group.count(RunState::NeedsAttention),
+            failed: group.count(RunState::Failed),
+            canceled: group.count(RunState::Canceled),
+        }
+    }
 }
 
 /// Code and sentence of what went wrong.
@@ -271,12 +304,20 @@ pub fn explain(input: &ExplainInput<'_>) -> Explanation {
         headline: moving::headline(&known),
         why_not_moving,
         budget: input.budget.lines(),
+        children: input.children.iter().map(ChildrenNote::from).collect(),
         would_repeat: effects::would_repeat(&known),
         legal_actions: legal::legal_actions(&known),
         steps: walked.steps,
         steps_omitted: walked.omitted,
         effects: walked.effects,
     }
+}
+
+/// Why a retry would end a failed run in the same way again, in a sentence; `None` where it may help, or is not legal.
+/// It is legal all the same.
+#[must_use]
+pub fn why_retry_is_in_vain(input: &ExplainInput<'_>) -> Option<String> {
+    foresee::retry_in_vain(&Known::of(*input))
 }
 
 /// The steps that a run has come to, in order, at most `limit`; and how many are left out. Loops by iteration.

@@ -39,7 +39,7 @@ pub enum ReasonKind {
     ToReconcile,
     /// It waits for a signal.
     Signal,
-    /// It waits for its children.
+    /// It waits for its children; or it has ended, and some of them have not.
     Children,
     /// It is held back until a sibling ends.
     HeldBack,
@@ -137,12 +137,12 @@ fn ended(known: &Known<'_>, reasons: &mut Reasons) {
             run.effect_key(&effect.step),
         );
         reasons.add(ReasonKind::GivenUp, text, (Some(effect.since), None));
-    } else if let Some(failure) = foresee::retry_in_vain(known) {
-        let text = format!(
-            "a retry would end it again without calling anything, with {}: {}",
-            failure.code, failure.message
-        );
-        reasons.add(ReasonKind::WouldStop, text, (None, None));
+    } else if let Some(why) = foresee::retry_in_vain(known) {
+        reasons.add(ReasonKind::WouldStop, why, (None, None));
+    }
+    for group in known.input.children.iter().filter(|group| group.live > 0) {
+        let text = format!("{} of step `{}` have not ended", children(group), group.step);
+        reasons.add(ReasonKind::Children, text, (None, None));
     }
 }
 
@@ -256,19 +256,30 @@ fn awaited(known: &Known<'_>, on: &Dependency) -> String {
     format!("signal `{}` with key `{}`{where_}", on.kind(), on.key())
 }
 
-/// `3 of its 10 children (1 needs a person, 2 held back)`.
+/// `3 of its 10 children (1 of them in a person's list, 2 of them held back)`.
 fn children(group: &GroupRow) -> String {
-    let count = |state| group.states.iter().find(|(of, _)| *of == state).map_or(0, |(_, n)| *n);
-    let attention = count(RunState::NeedsAttention);
-    let mut notes = Vec::new();
-    if attention > 0 {
-        notes.push(format!("{attention} of them in a person's list"));
-    }
-    if group.held > 0 {
-        notes.push(format!("{} of them held back", group.held));
-    }
-    let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
-    format!("{} of its {} children{notes}", group.live, group.total)
+    let attention = group.count(RunState::NeedsAttention);
+    format!("{} of its {} children{}", group.live, group.total, notes(attention, group.held))
+}
+
+fn notes(attention: u32, held: u32) -> String {
+    let counts = [(attention, "in a person's list"), (held, "held back")];
+    let notes: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} of them {what}"))
+        .collect();
+    if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) }
+}
+
+/// Of a run that has ended: the children that have not.
+fn left_open(known: &Known<'_>) -> Option<String> {
+    let groups = known.input.children;
+    let sum = |of: fn(&GroupRow) -> u32| groups.iter().map(of).fold(0, u32::saturating_add);
+    let (live, total) = (sum(|group| group.live), sum(|group| group.total));
+    let attention = sum(|group| group.count(RunState::NeedsAttention));
+    let notes = notes(attention, sum(|group| group.held));
+    (live > 0).then(|| format!(" {live} of its {total} children{notes} have not ended."))
 }
 
 /// Why a child is held back.
@@ -283,6 +294,12 @@ pub(super) fn headline(known: &Known<'_>) -> String {
         Mode::Execute => state(known),
         Mode::DryRun => format!("Dry run, nothing is done. {}", state(known)),
     };
+    let has_ended = known.input.run.state().is_terminal();
+    let open = left_open(known).filter(|_| has_ended);
+    if (open.is_some() || known.unreadable.is_some()) && !headline.ends_with(['.', '!', '?']) {
+        headline.push('.');
+    }
+    headline.extend(open);
     if known.unreadable.is_some() {
         headline.push_str(" Its plan or journal cannot be read: what it did is not known here.");
     }

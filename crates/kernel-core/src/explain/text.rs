@@ -35,7 +35,8 @@ pub fn span(span: Micros) -> String {
 }
 
 /// One argument of a POSIX shell: as it stands where nothing in it is special, else in single quotes.
-pub(super) fn quoted(text: &str) -> String {
+#[must_use]
+pub fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,".contains(c);
     let is_plain = text.starts_with(|c: char| c.is_ascii_alphanumeric())
         // `steps.2.do.0#3`: a `#` inside a word is no comment.
@@ -89,7 +90,7 @@ mod tests {
             ("a b", "'a b'"),
             ("it's; $(rm)", r"'it'\''s; $(rm)'"),
         ] {
-            assert_eq!(quoted(text), expected);
+            assert_eq!(shell_word(text), expected);
         }
     }
 }

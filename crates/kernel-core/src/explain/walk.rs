@@ -355,7 +355,8 @@ impl Walk<'_, '_> {
         shown.started_at = shown.started_at.or(known.history.arrived).or(run.started_at);
         shown.attempt = Some(run.step_attempt.max(1));
         if run.state().is_terminal() {
-            shown.finished_at = run.ended_at;
+            // What came before it may be durable only since, and is as late as that.
+            shown.finished_at = run.ended_at.max(shown.started_at);
         }
         let recorded = known.history.of_step(&shown.key);
         if let Some((kind, why)) = effects::of_open(known, shown.class, recorded) {

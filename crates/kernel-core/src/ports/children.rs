@@ -97,6 +97,14 @@ pub struct GroupRow {
     pub states: Vec<(RunState, u32)>,
 }
 
+impl GroupRow {
+    /// How many children are in a state.
+    #[must_use]
+    pub fn count(&self, state: RunState) -> u32 {
+        self.states.iter().find(|(of, _)| *of == state).map_or(0, |(_, count)| *count)
+    }
+}
+
 /// Creates children on somebody's transaction: they exist if it commits.
 pub trait ChildrenOn<Tx>: Send + Sync {
     /// [`ChildStore::children_create`] inside the transaction.

@@ -133,7 +133,10 @@ impl JournalEntry {
         match crate::payload::from_stored(facts) {
             Ok(facts) => Ok(Self { seq, generation, at, facts }),
             Err(error) => {
-                Err(RestoreInvalid { what: format!("journal row {seq} cannot be read: {error}") })
+                let error = error.to_string();
+                // What a reader of JSON would have taken instead is of no use to anybody.
+                let why = error.split(", expected one of").next().unwrap_or(&error);
+                Err(RestoreInvalid { what: format!("journal row {seq} cannot be read: {why}") })
             }
         }
     }

@@ -36,7 +36,7 @@ pub enum StoreError {
     #[error("the run is held by a fence of its own action until that transaction ends")]
     FenceHeld,
     /// The commit may or may not have happened.
-    #[error("the commit may or may not have happened; take the run over before doing anything")]
+    #[error("the commit may or may not have happened: look before anything is done again")]
     UnknownOutcome(#[source] Source),
     /// The store cannot be reached, or is too busy.
     #[error("the store is not available")]

@@ -87,8 +87,10 @@ pub struct RunFilter {
     pub mode: Option<Mode>,
     /// Only created at or after.
     pub since: Option<Timestamp>,
-    /// Children of this run; without it, children are hidden.
+    /// Children of this run.
     pub parent: Option<RunId>,
+    /// Children of any run too; without it, children are hidden unless their parent is named.
+    pub children: bool,
     /// Only started by this event.
     pub event: Option<EventId>,
     /// At most so many, 1 to 1,000.

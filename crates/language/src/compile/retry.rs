@@ -60,7 +60,10 @@ impl Compiler<'_> {
                 self.report.error("RETRY_INVALID", node.span, path, message)
             }
             Some(_) | None => {
-                let what = number.map_or_else(|| node.describe().to_owned(), |it| it.to_string());
+                let scalar = node.as_scalar().map(|scalar| &scalar.value);
+                let what = scalar
+                    .filter(|value| value.is_number())
+                    .map_or_else(|| node.describe().to_owned(), ToString::to_string);
                 let message = format!("`attempts` is from 1 to {limit}; this is {what}");
                 self.report.error("RETRY_INVALID", node.span, path, message)
             }

@@ -65,6 +65,8 @@ pub struct EventHealthView {
     pub pending: u64,
     /// The age of the oldest of them.
     pub oldest_pending_ms: Option<i64>,
+    /// Why the dispatch of the newest of them fails, if it was tried in vain and is tried again.
+    pub dispatch_error: Option<String>,
     /// Dispatch failed for good.
     pub dead_lettered: u64,
     /// Nobody listens to them. Told apart: never red.

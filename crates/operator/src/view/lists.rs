@@ -302,6 +302,9 @@ pub struct EmittedView {
     /// Where nothing matched: which mistake that may be, and what to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why_nothing: Option<String>,
+    /// What to type to mend that, where one command does. Words in angle brackets are to be filled in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
 }
 
 /// What became of a signal.

@@ -1,5 +1,7 @@
 //! Runs.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -127,6 +129,15 @@ pub struct ShowView {
     pub steps_omitted: u64,
     /// The runs that it created, newest first, at most 100.
     pub children: Vec<RunView>,
+    /// How many it created.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub children_total: u64,
+    /// All of them by state; states in which none is are left out.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub children_by_state: BTreeMap<&'static str, u64>,
+    /// Where the next page of a list of its children begins; opaque.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub children_next: Option<String>,
     /// Why plan or journal cannot be read, if so: then `steps` says nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unreadable: Option<String>,
@@ -279,7 +290,7 @@ impl Outcome {
 /// What became of each run of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct VerdictsView {
-    /// Newest run first.
+    /// In the order in which they were given: children before their parents, else the newest run first.
     pub verdicts: Vec<VerdictView>,
     /// Where the next page begins; opaque.
     pub next: Option<String>,

@@ -91,7 +91,7 @@ async fn what_cannot_be_kept_is_refused_before_it_is_written() {
     let event = Event::new("", json!({}));
     let emit = EmitEvent { app: app(), scope: Scope::from(SCOPE), event };
     let error = world.operator.emit(&world.ids, emit).await.unwrap_err();
-    assert_eq!(error.class(), ErrorClass::Refused);
+    assert_eq!(error.class(), ErrorClass::Usage);
     let large = Signal::new("approval", "7").data("x".repeat(70_000));
     let error = world.operator.signal(app(), SendTo::App, large).await.unwrap_err();
     assert_eq!(error.class(), ErrorClass::Refused);

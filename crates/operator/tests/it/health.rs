@@ -47,6 +47,7 @@ async fn an_app_where_nothing_happens_is_not_red() {
           "events": {
             "pending": 0,
             "oldest_pending_ms": null,
+            "dispatch_error": null,
             "dead_lettered": 0,
             "unmatched": 0
           },
@@ -133,7 +134,63 @@ async fn events_that_wait_for_their_runs_are_red() {
     world.store.clock().advance(EVENT_PENDING_RED_AFTER);
     alive(&world).await;
     let view = health(&world).await;
-    assert_eq!(view.red, ["events wait for their runs, and no worker creates them"]);
+    assert_eq!(
+        view.red,
+        ["events have waited for their runs for too long, though a worker is live"]
+    );
+    world.store.clock().advance(Micros::from_secs(61));
+    let view = health(&world).await;
+    assert_eq!(view.red, ["events wait for their runs, and no worker is live that creates them"]);
+}
+
+/// A worker tries and fails: that is not the same as no worker, and what is done about it is another thing.
+#[tokio::test]
+async fn a_dispatch_that_fails_is_told_with_its_reason() {
+    use surefoot_kernel_core::EventStore as _;
+    let world = World::published().await;
+    let event =
+        surefoot_kernel_core::Event::new("inventory.stockLow", serde_json::json!({ "item": "x" }));
+    let emit = EmitEvent { app: app(), scope: SCOPE.into(), event: event.deferred() };
+    world.operator.emit(&world.ids, emit).await.unwrap();
+    let place = surefoot_kernel_core::Place {
+        app: app(),
+        scope: SCOPE.into(),
+        workflow: Some("reorder".into()),
+    };
+    let delete =
+        surefoot_operator::DeletePlace { place, force: false, why: "not wanted".to_owned() };
+    world.operator.delete(delete, |_| {}).await.unwrap();
+    world.store.event_dispatch(&app(), 10).await.unwrap();
+    world.store.clock().advance(EVENT_PENDING_RED_AFTER);
+    world.report(Vec::new(), 0).await;
+    let view = health(&world).await;
+    let error = view.events.dispatch_error.unwrap();
+    assert!(error.contains("reorder"), "{error}");
+    assert_eq!(
+        view.red,
+        [format!("events wait for their runs, and their dispatch fails: {error}")]
+    );
+}
+
+#[tokio::test]
+async fn doctor_says_what_is_there_without_workers() {
+    let world = World::new();
+    world.publish("reorder", crate::world::REORDER).await;
+    let found = async |name: &str| {
+        let wall = world.store.clock().now();
+        let doctor = world.operator.doctor_of(Some(app()), wall).await.unwrap();
+        let check = doctor.checks.into_iter().find(|check| check.name == name).unwrap();
+        (check.ok, check.found, check.help)
+    };
+    let idle = "none reported within the last minute, and nothing waits for one".to_owned();
+    assert_eq!(found("workers of shop").await, (true, idle, None));
+    let modules = found("modules of shop").await;
+    assert_eq!(modules, (true, "no open run needs one".to_owned(), None));
+    world.emitted().await;
+    let (ok, _, help) = found("workers of shop").await;
+    assert_eq!((ok, help.as_deref()), (false, Some("start one: nothing moves without")));
+    let nope = world.operator.doctor_of(Some("nope".into()), world.store.clock().now()).await;
+    assert!(nope.unwrap_err().to_string().contains("it holds shop"));
 }
 
 #[tokio::test]

@@ -48,6 +48,10 @@ async fn an_event_that_starts_nothing_says_which_mistake_it_was() {
     world.operator.switch(switch).await.unwrap();
     let off = emit(&world, SCOPE, low().dedupe_key("bolt")).await;
     starts_nothing(&off, "activation `stockLow` is switched off");
+    assert_eq!(
+        off.command.as_deref(),
+        Some("surefoot enable reorder stockLow --app shop --scope berlin --reason '<why>'")
+    );
     assert!(off.why_nothing.unwrap().ends_with("under another key"));
     let again = emit(&world, SCOPE, low().dedupe_key("bolt")).await;
     assert!(again.why_nothing.unwrap().contains("a repeat starts nothing"), "{}", again.new);
@@ -197,4 +201,46 @@ async fn the_audit_tells_of_which_workflow_and_what_was_said_of_which_step() {
     let step = row.step.as_ref().map(|step| step.as_str());
     assert_eq!((step, row.verdict.as_deref()), (Some("steps.1"), Some("not_performed")));
     assert_eq!(row.workflow, Some(WorkflowKey::from("reorder")));
+}
+
+/// What a list is narrowed to must be there, else it looks as if nothing happened.
+#[tokio::test]
+async fn a_list_of_runs_is_not_empty_for_a_name_that_is_not_there() {
+    let world = World::published().await;
+    let of = |workflow: &str| RunFilter {
+        app: Some(app()),
+        workflow: Some(workflow.into()),
+        limit: 10,
+        ..RunFilter::default()
+    };
+    assert!(world.operator.runs(of("reorder")).await.unwrap().runs.is_empty());
+    let error = world.operator.runs(of("nope")).await.unwrap_err();
+    assert_eq!(error.to_string(), "there is no workflow `nope` in app `shop`; it has reorder");
+    let error = world.operator.retry_failed(of("nope"), None, "mended").await.unwrap_err();
+    assert_eq!(error.class(), ErrorClass::Refused, "{error}");
+    let parent = surefoot_kernel_core::RunId::from_bytes([9; 16]);
+    let filter = RunFilter { parent: Some(parent), limit: 10, ..RunFilter::default() };
+    let error = world.operator.runs(filter).await.unwrap_err();
+    assert_eq!(error.to_string(), format!("there is no run {parent}"));
+    let code = surefoot_kernel_core::Code::from("a b");
+    let error =
+        world.operator.retry_failed(of("reorder"), Some(&code), "mended").await.unwrap_err();
+    assert_eq!(error.class(), ErrorClass::Usage, "{error}");
+}
+
+/// A name that is none was asked for in the wrong way.
+#[tokio::test]
+async fn what_has_the_wrong_length_is_wrong_usage() {
+    let world = World::published().await;
+    for event in
+        [Event::new("", json!({})), low().dedupe_key(""), Event::new("x".repeat(201), json!({}))]
+    {
+        let emit = EmitEvent { app: app(), scope: SCOPE.into(), event };
+        let error = world.operator.emit(&world.ids, emit).await.unwrap_err();
+        assert_eq!(error.class(), ErrorClass::Usage, "{error}");
+    }
+    let to = SendTo::Scope(SCOPE.into());
+    let signal = Signal::new("", "k");
+    let error = world.operator.signal(app(), to, signal).await.unwrap_err();
+    assert_eq!(error.class(), ErrorClass::Usage, "{error}");
 }

@@ -3,7 +3,7 @@ SELECT run.*, version.revision AS version_revision
 FROM surefoot.run JOIN surefoot.version ON version.id = run.version
 WHERE run.app = $1 AND $2::text IS NULL
     AND (run.created_at, run.id) < ($3, $4)
-    AND run.parent_run IS NULL
+    AND ($11::boolean OR run.parent_run IS NULL)
     AND ($5::text IS NULL OR run.scope = $5)
     AND ($6::text IS NULL OR run.workflow = $6)
     AND ($7::text IS NULL OR run.mode = $7)

@@ -3,7 +3,7 @@
 use sqlx::PgConnection;
 
 use surefoot_kernel_core::{
-    App, EffectRow, LoadRequest, Mode, Run, RunDetail, RunFilter, RunId, RunRow, RunState, Scope,
+    App, EffectRow, LoadRequest, Mode, RunDetail, RunFilter, RunId, RunRow, RunState, Scope,
     Timestamp,
 };
 
@@ -73,7 +73,7 @@ async fn read_part(
             .bind(filter.app.as_ref().map(App::as_str)),
     };
     let (at, id) = cursor.unwrap_or((Timestamp::MAX, RunId::from_bytes([0xff; 16])));
-    let rows = query
+    let query = query
         .bind(at.micros())
         .bind(id.key())
         .bind(filter.scope.as_ref().map(|scope| scope.as_str()))
@@ -81,25 +81,28 @@ async fn read_part(
         .bind(filter.mode.map(Mode::as_str))
         .bind(filter.since.map(Timestamp::micros))
         .bind(filter.event.map(Key::key))
-        .bind(rows_to_read(filter.limit))
-        .fetch_all(conn)
-        .await?;
+        .bind(rows_to_read(filter.limit));
+    let query = match part {
+        Part::Of(_) | Part::InState(..) => query.bind(filter.children),
+        Part::ChildrenOf(_) => query.bind(states_of(filter)),
+    };
+    let rows = query.fetch_all(conn).await?;
     let mut read = Vec::with_capacity(rows.len());
     for row in &rows {
         match read_run(row) {
-            Ok((_, run)) if wants_state(filter, &run) => {
+            Ok((_, run)) => {
                 read.push(RunRow { run, version_revision: read_count(row, "version_revision")? });
             }
-            Ok(_) => {}
             Err(Fault(error)) => tracing::warn!(%error, "a run is left out of the list"),
         }
     }
     Ok(read)
 }
 
-/// Children are few enough to be filtered here; the other lists are read by state.
-fn wants_state(filter: &RunFilter, run: &Run) -> bool {
-    filter.states.is_empty() || filter.states.contains(&run.state())
+/// The states that are wanted; none is all.
+fn states_of(filter: &RunFilter) -> Option<Vec<&'static str>> {
+    let states: Vec<&str> = filter.states.iter().map(|state| state.as_str()).collect();
+    (!states.is_empty()).then_some(states)
 }
 
 pub(crate) async fn detail(

@@ -234,7 +234,8 @@ async fn activate(
         .fetch_optional(&mut *conn)
         .await
         .map_err(store_error)?;
-    let missing = || PublishError::NotFound { what: format!("revision {}", activate.revision) };
+    let what = || format!("version {} of workflow `{}`", activate.revision, activate.workflow);
+    let missing = || PublishError::NotFound { what: what() };
     let version = version.ok_or_else(missing)?;
     let active = match workflow.active {
         Some(active) => revision_of(conn, active).await?,

@@ -8,4 +8,5 @@ WHERE run.parent_run = ?1 AND (?2 IS NULL OR run.app = ?2)
     AND (?7 IS NULL OR run.mode = ?7)
     AND (?8 IS NULL OR run.created_at >= ?8)
     AND (?9 IS NULL OR run.event = ?9)
+    AND (?11 IS NULL OR run.state IN (SELECT value FROM json_each(?11)))
 ORDER BY run.created_at DESC, run.id DESC LIMIT ?10

@@ -2,7 +2,7 @@
 SELECT run.*, version.revision AS version_revision
 FROM surefoot_run AS run JOIN surefoot_version AS version ON version.id = run.version
 WHERE run.app = ?1 AND ?2 IS NULL AND (run.created_at, run.id) < (?3, ?4)
-    AND run.parent_run IS NULL
+    AND (?11 OR run.parent_run IS NULL)
     AND (?5 IS NULL OR run.scope = ?5)
     AND (?6 IS NULL OR run.workflow = ?6)
     AND (?7 IS NULL OR run.mode = ?7)

@@ -203,7 +203,8 @@ async fn activate(
         .fetch_optional(&mut *conn)
         .await
         .map_err(store_error)?;
-    let version = version.ok_or_else(|| missing(format!("revision {}", activate.revision)))?;
+    let what = || format!("version {} of workflow `{}`", activate.revision, activate.workflow);
+    let version = version.ok_or_else(|| missing(what()))?;
     let active: Option<i64> = workflow.try_get("active").map_err(store_error)?;
     let active = active.map(i64::cast_unsigned);
     if activate.expected.is_some() && activate.expected != active {

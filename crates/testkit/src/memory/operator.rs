@@ -259,7 +259,13 @@ fn is_wanted(run: &Run, filter: &RunFilter) -> bool {
         && filter.mode.is_none_or(|mode| origin.mode == mode)
         && filter.since.is_none_or(|since| origin.created_at >= since)
         && filter.event.is_none_or(|event| origin.event == Some(event))
-        && filter.parent == origin.parent.as_ref().map(|parent| parent.run)
+        && is_in_tree(origin, filter)
+}
+
+/// Children are hidden, unless their parent is named or all are wanted.
+fn is_in_tree(origin: &Origin, filter: &RunFilter) -> bool {
+    let parent = origin.parent.as_ref().map(|parent| parent.run);
+    filter.parent == parent || (filter.parent.is_none() && filter.children)
 }
 
 fn is_exhausted(run: &Run) -> bool {

@@ -68,9 +68,9 @@ impl State {
             .get(&id)
             .ok_or_else(|| missing(format!("workflow `{}`", activate.workflow)))?;
         let index = usize::try_from(activate.revision).ok().and_then(|at| at.checked_sub(1));
-        let version = *index
-            .and_then(|index| workflow.versions.get(index))
-            .ok_or_else(|| missing(format!("revision {}", activate.revision)))?;
+        let what = || format!("version {} of workflow `{}`", activate.revision, activate.workflow);
+        let version =
+            *index.and_then(|index| workflow.versions.get(index)).ok_or_else(|| missing(what()))?;
         let active = workflow.active.and_then(|active| self.revision_of(active));
         if activate.expected.is_some() && activate.expected != active {
             return Err(PublishError::NotExpected { expected: activate.expected, active });

@@ -33,7 +33,7 @@ pub(super) async fn spawn<F: StoreFactory>(world: &World<F>, drive: &mut Drive) 
 }
 
 /// A run that waits for so many children, and those.
-async fn family<F: StoreFactory>(
+pub(super) async fn family<F: StoreFactory>(
     world: &World<F>,
     count: usize,
     parallel: Option<u32>,

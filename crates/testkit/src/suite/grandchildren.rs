@@ -1,4 +1,4 @@
-//! Trees: how deep they are, how a cancel goes down, and who in them may be tried again.
+//! Trees: how deep they are, how they are listed, how a cancel goes down, and who in them may be tried again.
 
 #![expect(
     clippy::unwrap_used,
@@ -8,12 +8,12 @@
 
 use serde_json::Value;
 use surefoot_kernel_core::{
-    ChildrenError, Command, OperatorStore as _, RowInput, RunId, RunState, RunStore as _,
-    StoreError,
+    ChildrenError, Command, OperatorStore as _, RowInput, RunFilter, RunId, RunState,
+    RunStore as _, StoreError,
 };
 
 use super::StoreFactory;
-use super::children::{end, ended, failed, ids, live, spawn, write};
+use super::children::{end, ended, failed, family, ids, live, spawn, write};
 use super::world::{World, step, unknown};
 use crate::plans::{ambiguous, plan, pure, run_workflows};
 
@@ -47,6 +47,45 @@ async fn fail_branch<F: StoreFactory>(world: &World<F>, tree: &Tree) {
         drive.to_end(&world.store, |_| unreachable!()).await.unwrap();
     }
     assert_eq!(world.row(tree.middle).await.state(), RunState::Failed);
+}
+
+async fn listed<F: StoreFactory>(world: &World<F>, filter: RunFilter) -> Vec<RunId> {
+    let page = world.store.run_list(filter).await.unwrap();
+    page.rows.iter().map(|row| row.run.id).collect()
+}
+
+/// Whoever looks for what needs a person, or failed, finds it wherever in a tree it is.
+pub async fn a_tree_is_listed_whole_where_children_are_asked_for<F: StoreFactory>(
+    world: &World<F>,
+) {
+    let tree = tree(world).await;
+    write(world, tree.leaf, failed()).await;
+    let list = async |children, states| {
+        let filter = RunFilter { children, states, limit: 10, ..RunFilter::default() };
+        let mut runs = listed(world, filter).await;
+        runs.sort_unstable();
+        runs
+    };
+    let mut whole = vec![tree.top, tree.middle, tree.other, tree.leaf];
+    whole.sort_unstable();
+    assert_eq!(list(true, Vec::new()).await, whole);
+    assert_eq!(list(false, Vec::new()).await, [tree.top]);
+    assert_eq!(list(true, vec![RunState::Failed]).await, [tree.leaf]);
+    assert!(list(false, vec![RunState::Failed]).await.is_empty());
+}
+
+/// A page of children in one state is as long as any other, however many newer ones are in another state.
+pub async fn children_are_listed_by_state<F: StoreFactory>(world: &World<F>) {
+    let (parent, _) = family(world, 4, None).await;
+    let list = async |states, limit| {
+        listed(world, RunFilter { parent: Some(parent), states, limit, ..RunFilter::default() })
+            .await
+    };
+    let newest_first = list(Vec::new(), 10).await;
+    write(world, newest_first[3], failed()).await;
+    assert_eq!(list(vec![RunState::Failed], 1).await, newest_first[3..]);
+    assert_eq!(list(vec![RunState::Failed, RunState::Queued], 10).await, newest_first);
+    assert!(list(vec![RunState::Canceled], 10).await.is_empty());
 }
 
 /// A run that had ended before the cancel came by is not written, and hides nobody below it.

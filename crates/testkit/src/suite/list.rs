@@ -197,6 +197,8 @@ macro_rules! store_suite {
                 }
                 grandchildren {
                     a_tree_has_a_bottom
+                    a_tree_is_listed_whole_where_children_are_asked_for
+                    children_are_listed_by_state
                     a_cancel_is_carried_down_the_tree
                     a_cancel_goes_past_a_child_that_has_ended
                     a_child_is_not_retried_where_one_above_has_moved_on

@@ -115,3 +115,173 @@ fn what_was_given_up_says_why_it_stays_and_what_may_be_done() {
     assert!(why.contains(key.as_str()) && why.contains("no policy prunes"), "{why}");
     assert_eq!(verbs(&explanation), [""; 0]);
 }
+
+/// A run whose payment nobody can explain.
+fn unknown_payment(then: Vec<Step>) -> Story {
+    let mut story = Story::of(plan([vec![action("pay")], then].concat()));
+    story.claim();
+    story.advance();
+    story.prepared("steps.0");
+    story.crash();
+    story.claim();
+    story.advance();
+    story.reconciled("steps.0", ReconcileAnswer::Unknown { why: "no log".to_owned() });
+    assert_eq!(story.stored.state(), RunState::NeedsAttention);
+    story
+}
+
+/// What each word on an effect is said to lead to.
+fn consequences(explanation: &Explanation) -> Vec<&str> {
+    let on_effect =
+        explanation.legal_actions.iter().filter(|it| matches!(it.verb, "resolve" | "reconcile"));
+    on_effect.map(|action| action.why.as_str()).collect()
+}
+
+/// Whoever says that nothing happened must know whether the step is called then.
+#[test]
+fn a_requested_cancel_is_part_of_what_a_word_on_the_effect_leads_to() {
+    let mut story = unknown_payment(vec![action("mail")]);
+    let goes_on = story.explain();
+    assert!(consequences(&goes_on).iter().all(|why| !why.contains("canceled")), "{goes_on:?}");
+    assert!(story.row(RowInput::Cancel { actor: "ann".to_owned(), reason: "enough".to_owned() }));
+    let explanation = story.explain();
+    let told = consequences(&explanation);
+    assert_eq!(told.len(), 4);
+    for why in told {
+        assert!(why.contains("the run ends canceled"), "{why}");
+        assert!(!why.contains("goes on with") && !why.contains("is called again"), "{why}");
+    }
+    let verdicts = [
+        crate::Verdict::Succeeded { output: json!(1) },
+        crate::Verdict::Failed { code: None, message: "no".to_owned() },
+        crate::Verdict::NotPerformed,
+    ];
+    for verdict in verdicts {
+        let mut resolved = story.clone();
+        resolved.row(RowInput::Resolve { step: "steps.0".into(), verdict });
+        assert_eq!(resolved.stored.state(), RunState::Canceled);
+    }
+}
+
+fn group(states: &[(RunState, u32)]) -> crate::GroupRow {
+    let live = states.iter().filter(|(state, _)| !state.is_terminal()).map(|(_, count)| count);
+    crate::GroupRow {
+        step: "steps.0".into(),
+        total: states.iter().map(|(_, count)| count).sum(),
+        live: live.sum(),
+        held: 0,
+        parallel: 8,
+        states: states.to_vec(),
+    }
+}
+
+/// A parent that has ended does not hide those below it that have not.
+#[test]
+fn a_parent_that_ended_tells_of_the_children_that_have_not() {
+    let mut story = Story::of(plan(vec![action("mail")]));
+    assert!(story.row(RowInput::Cancel { actor: "ann".to_owned(), reason: "enough".to_owned() }));
+    let groups = [group(&[(RunState::NeedsAttention, 2), (RunState::Succeeded, 3)])];
+    let explanation = story.explain_with(&groups);
+    assert_eq!(
+        explanation.headline,
+        "Canceled: enough. 2 of its 5 children (2 of them in a person's list) have not ended."
+    );
+    let why = says(&explanation, ReasonKind::Children);
+    assert!(why.starts_with("2 of its 5 children") && why.ends_with("have not ended"), "{why}");
+    assert_eq!((explanation.children[0].open, explanation.children[0].needs_attention), (2, 2));
+    let ended = story.explain_with(&[group(&[(RunState::Canceled, 2)])]);
+    assert_eq!(ended.headline, "Canceled: enough");
+}
+
+/// A run that failed with a code at its only step.
+fn failed_with(kind: StepKind, code: crate::Code) -> Story {
+    let mut story = Story::of(plan(vec![step(kind)]));
+    story.claim();
+    story.advance();
+    let error = Failure::new(code, "in words").at(&"steps.0".into());
+    story.record(&[Fact::Ended { end: crate::End::Failed(error), at: story.now }]);
+    assert_eq!(story.stored.state(), RunState::Failed);
+    story
+}
+
+/// What ends a run again is told before it is retried, and once its cause is mended it is told no more.
+#[test]
+fn a_retry_that_meets_the_same_again_is_not_advised() {
+    let children =
+        || StepKind::RunWorkflow { workflow: literal("one"), inputs: literal(json!({})) };
+    let failed = || failed_with(children(), crate::Code::from("NO_ADDRESS"));
+    let of = |count, state| vec![group(&[(state, count), (RunState::Succeeded, 3)])];
+    for (story, groups, says_why) in [
+        (failed(), of(2, RunState::Failed), "2 children are still failed"),
+        (failed(), of(1, RunState::Failed), "1 child is still failed"),
+        (
+            failed_with(children(), crate::Code::CHILD_CANCELED),
+            of(1, RunState::Canceled),
+            "stays so",
+        ),
+        (
+            failed_with(children(), crate::Code::VALUE_TOO_LARGE),
+            of(0, RunState::Failed),
+            "VALUE_TOO_LARGE",
+        ),
+        (
+            failed_with(action("mail").kind, crate::Code::BUDGET_EXCEEDED),
+            Vec::new(),
+            "BUDGET_EXCEEDED",
+        ),
+    ] {
+        let explanation = story.explain_with(&groups);
+        assert_eq!(verbs(&explanation), [""; 0], "{explanation}");
+        let why = says(&explanation, ReasonKind::WouldStop);
+        assert!(why.starts_with("a retry would end it again") && why.contains(says_why), "{why}");
+    }
+    for groups in [of(1, RunState::Queued), of(0, RunState::Failed), Vec::new()] {
+        assert_eq!(verbs(&failed().explain_with(&groups)), ["retry"], "{groups:?}");
+    }
+}
+
+/// What is called again is told where the retry is offered.
+#[test]
+fn a_retry_says_what_it_would_call() {
+    let retry = |story: &Story| {
+        let explanation = story.explain();
+        let action = explanation.legal_actions.into_iter().find(|action| action.verb == "retry");
+        action.unwrap().why
+    };
+    let mut declined = Story::of(plan(vec![action("mail")]));
+    declined.claim();
+    declined.advance();
+    declined.prepared("steps.0");
+    declined.answer("steps.0", failed("CARD_DECLINED", false));
+    let why = retry(&declined);
+    assert!(
+        why.contains("step `steps.0` (`mail`) comes: it is called, under the effect key"),
+        "{why}"
+    );
+    let mut refused = unknown_payment(Vec::new());
+    let verdict = crate::Verdict::Failed { code: None, message: "declined".to_owned() };
+    assert!(refused.row(RowInput::Resolve { step: "steps.0".into(), verdict }));
+    let why = retry(&refused);
+    assert!(
+        why.contains("step `steps.0` (`pay`) comes: it is called, under the effect key"),
+        "{why}"
+    );
+}
+
+#[test]
+fn no_step_ends_before_it_began() {
+    let fail = StepKind::Fail { message: literal("no stock"), code: None };
+    let mut story = Story::of(plan(vec![action("price"), step(fail)]));
+    story.claim();
+    story.advance();
+    story.answer("steps.0", succeeded(1));
+    let decided_at = story.now;
+    // What was recorded before is durable only with the end, which was decided earlier.
+    story.now = story.now.plus(Micros::new(7));
+    story.flush();
+    story.now = decided_at;
+    story.advance();
+    let explanation = story.explain();
+    let shown = explanation.steps.iter().find(|shown| shown.action == "fail").unwrap();
+    assert!(shown.finished_at >= shown.started_at, "{shown:?}");
+}

@@ -148,6 +148,10 @@ impl Story {
     }
 
     pub(super) fn explain(&self) -> Explanation {
+        self.explain_with(&[])
+    }
+
+    pub(super) fn explain_with(&self, children: &[crate::GroupRow]) -> Explanation {
         explain(&ExplainInput {
             run: &self.stored,
             plan: Some(&self.plan),
@@ -157,7 +161,7 @@ impl Story {
             sessions: &self.sessions,
             budget: &crate::Budget::default(),
             is_signaled: None,
-            children: &[],
+            children,
             group: None,
             now: self.now,
         })

@@ -84,11 +84,11 @@ fn event_of(cx: &StepCx, input: &EventInput) -> Result<CheckedEvent, Stop> {
 }
 
 fn emit_stop(error: EmitError) -> Stop {
-    match error {
-        // The database's verdict is in it.
-        EmitError::Store(error) => Stop::from(error),
-        error => Stop::fail(error.code().unwrap_or(Code::from(EVENT_INVALID)), error.to_string()),
-    }
+    // The database's verdict is in it.
+    let EmitError::Store(error) = error else {
+        return Stop::fail(error.code().unwrap_or(Code::from(EVENT_INVALID)), error.to_string());
+    };
+    Stop::from(error)
 }
 
 /// Made of the step, so that every attempt of it names the same event.
@@ -182,10 +182,10 @@ fn signal_of(input: &SignalInput) -> Result<CheckedSignal, Stop> {
 }
 
 fn signal_stop(error: SignalError) -> Stop {
-    match error {
-        SignalError::Store(error) => Stop::from(error),
-        error => Stop::fail(SIGNAL_INVALID, error.to_string()),
-    }
+    let SignalError::Store(error) = error else {
+        return Stop::fail(SIGNAL_INVALID, error.to_string());
+    };
+    Stop::from(error)
 }
 
 impl<S: TxStore> Transactional<S::Tx> for SendSignal<S> {

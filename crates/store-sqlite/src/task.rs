@@ -260,9 +260,11 @@ async fn wake(
     End { hold, end }: &End,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let refused = |error: SignalError| match error {
-        SignalError::Store(error) => error,
-        other => StoreError::Refused(Box::new(other)),
+    let refused = |error: SignalError| {
+        let SignalError::Store(error) = error else {
+            return StoreError::Refused(Box::new(error));
+        };
+        error
     };
     let Some(send) = end.signal(hold).map_err(refused)? else { return Ok(()) };
     signal::send(conn, &send, now).await.map(drop).map_err(refused)

@@ -57,8 +57,9 @@ fn object(text: &str) -> Result<Map<String, Value>, RowError> {
     let row = Payload::parse(text).map_err(|error| {
         unreadable(format!("a row cannot be kept exactly at `{}`: {}", error.pointer, error.rule))
     })?;
-    match row.into_value() {
-        Value::Object(members) => Ok(members),
-        other => Err(unreadable(format!("a row is no object, but {other}"))),
-    }
+    let row = row.into_value();
+    let Value::Object(members) = row else {
+        return Err(unreadable(format!("a row is no object, but {row}")));
+    };
+    Ok(members)
 }

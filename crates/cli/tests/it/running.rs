@@ -11,10 +11,19 @@ use crate::shell::{Shell, did};
 const ORDER: &str = include_str!("../../../../examples/actions/order.yaml");
 const CANARY: &str = "canary-0815";
 
-/// A supplier with an HTTP API, and what it was asked: method, path, key, secret.
+/// What a supplier was asked.
+#[derive(Clone)]
+struct Asked {
+    method: String,
+    path: String,
+    key: String,
+    secret: String,
+}
+
+/// A supplier with an HTTP API.
 struct Supplier {
     address: SocketAddr,
-    asked: Arc<Mutex<Vec<(String, String, String, String)>>>,
+    asked: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl Supplier {
@@ -32,12 +41,12 @@ impl Supplier {
         Self { address, asked }
     }
 
-    fn asked(&self) -> Vec<(String, String, String, String)> {
+    fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
 }
 
-fn serve(mut stream: TcpStream, books: &Mutex<Vec<(String, String, String, String)>>) {
+fn serve(mut stream: TcpStream, books: &Mutex<Vec<Asked>>) {
     let mut bytes = Vec::new();
     let mut part = [0; 4096];
     loop {
@@ -59,12 +68,8 @@ fn serve(mut stream: TcpStream, books: &Mutex<Vec<(String, String, String, Strin
             "/orders" => json!({ "id": "o-1", "for": header("authorization:") }),
             _ => json!({ "cents": 25 }),
         };
-        books.lock().unwrap().push((
-            method,
-            path,
-            header("idempotency-key:"),
-            header("authorization:"),
-        ));
+        let (key, secret) = (header("idempotency-key:"), header("authorization:"));
+        books.lock().unwrap().push(Asked { method, path, key, secret });
         let answer = answer.to_string();
         let length = answer.len();
         let head = format!(
@@ -87,10 +92,14 @@ fn the_example_runs_without_any_code_and_its_secret_is_shown_nowhere() {
     assert_eq!(did.code, 0, "{did:?}");
     assert!(did.out.contains(": succeeded"), "{did:?}");
     let asked = supplier.asked();
-    let asked: Vec<(&str, &str)> = asked.iter().map(|it| (it.0.as_str(), it.1.as_str())).collect();
+    let asked: Vec<(&str, &str)> =
+        asked.iter().map(|it| (it.method.as_str(), it.path.as_str())).collect();
     assert_eq!(asked, [("GET", "/prices/bolt"), ("POST", "/orders")]);
     assert!(
-        supplier.asked().iter().all(|it| it.2.len() == 64 && it.3 == format!("Bearer {CANARY}"))
+        supplier
+            .asked()
+            .iter()
+            .all(|it| it.key.len() == 64 && it.secret == format!("Bearer {CANARY}"))
     );
 
     let runs = shell.json("runs");

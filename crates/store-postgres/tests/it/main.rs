@@ -1,6 +1,10 @@
 //! The store on PostgreSQL, from outside. It needs a server: `DATABASE_URL` names a database of it, whose user may
 //! create others. `cargo xtask test` starts one.
-#![expect(clippy::unwrap_used, reason = "helpers of tests may unwrap like the tests themselves")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests may unwrap and panic like the tests themselves"
+)]
 
 mod commits;
 mod contention;

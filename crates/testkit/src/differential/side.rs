@@ -94,81 +94,28 @@ impl<F: StoreFactory> Side<F> {
                     Err(refused) => refused,
                 }
             }
-            Move::Claim { who, limit } => {
-                self.nonce += 1;
-                let request = self.claim(who, limit).await;
-                if let Some(last) = self.claims.get_mut(who) {
-                    *last = Some(request.clone());
-                }
-                said(&self.of(who).0.run_claim(request).await.map(by_id))
-            }
-            Move::ClaimAgain { who } => match self.claims.get(who).cloned().flatten() {
-                Some(request) => said(&self.of(who).0.run_claim(request).await.map(by_id)),
-                None => "nothing was claimed".to_owned(),
-            },
+            Move::Claim { who, limit } => self.claim_anew(who, limit).await,
+            Move::ClaimAgain { who } => self.claim_again(who).await,
             Move::Drive { nth, reply } => match self.nth(nth, &[RunState::Running]).await {
                 Some(run) => said(&self.drive(run.id, reply).await),
                 None => "nothing runs".to_owned(),
             },
-            Move::Keep { nth } => {
-                let run = self.nth(nth, &[RunState::Running]).await;
-                let now = self.now().await;
-                self.kept = run.and_then(|run| {
-                    let facts = decide_row(&run, RowInput::HandOver, now).ok()?;
-                    Some(Commit::new(&run, &facts))
-                });
-                said(&self.kept)
-            }
+            Move::Keep { nth } => self.keep(nth).await,
             Move::Send => match self.kept.take() {
                 Some(commit) => said(&self.store().run_commit(commit).await),
                 None => "nothing was kept".to_owned(),
             },
-            Move::TakeOver { nth, who } => {
-                let Some(run) = self.nth(nth, ANY).await else { return "no run".to_owned() };
-                let (store, session) = self.of(who);
-                let (run, generation) = (run.id, run.generation);
-                let request = TakeOverRequest { run, generation, session, lease: LEASE };
-                said(&store.run_take_over(request).await)
-            }
-            Move::Renew { who } => {
-                let runs = self.runs().await;
-                let stamps = runs.iter().filter(|run| run.state() == RunState::Running);
-                let runs = stamps.map(Run::stamp).collect();
-                let (store, session) = self.of(who);
-                said(&store.lease_renew(RenewRequest { session, runs, lease: LEASE }).await)
-            }
-            Move::Recover { limit } => {
-                let recovered = self.store().run_recover(Scan { app: app(), limit }).await;
-                said(&recovered.map(|mut it| {
-                    it.woken.sort_unstable();
-                    it.finalised.sort_unstable();
-                    it
-                }))
-            }
+            Move::TakeOver { nth, who } => self.take_over(nth, who).await,
+            Move::Renew { who } => self.renew(who).await,
+            Move::Recover { limit } => self.recover(limit).await,
             Move::Dispatch => said(&self.store().event_dispatch(&app(), ALL).await),
-            Move::Signal { key } => match Signal::new("approval", key.to_string()).check() {
-                Ok(signal) => {
-                    let send = SendSignal { app: app(), scope: Some(scope()), signal };
-                    said(&self.store().signal_send(send).await)
-                }
-                Err(error) => said(&error),
-            },
+            Move::Signal { key } => self.signal(key).await,
             Move::Cancel { nth } => {
                 let cancel =
                     RowInput::Cancel { actor: "ann".to_owned(), reason: "enough".to_owned() };
                 self.input(nth, ANY, |_| Some(cancel.clone())).await
             }
-            Move::Resolve { nth, verdict } => {
-                let verdict = match verdict {
-                    0 => Verdict::Succeeded { output: json!({}) },
-                    1 => Verdict::Failed { code: None, message: "no".to_owned() },
-                    _ => Verdict::NotPerformed,
-                };
-                let resolve = |run: &Run| {
-                    Some(RowInput::Resolve { step: open(run)?, verdict: verdict.clone() })
-                };
-                self.input(nth, &[RunState::NeedsAttention], resolve).await
-            }
+            Move::Resolve { nth, verdict } => self.resolve(nth, verdict).await,
             Move::Retry { nth } => self.input(nth, ENDED_BADLY, |_| Some(RowInput::Retry)).await,
             Move::Reconcile { nth } => {
                 let ask = |run: &Run| Some(RowInput::AskReconcile { step: open(run)? });
@@ -179,44 +126,121 @@ impl<F: StoreFactory> Side<F> {
                 self.input(nth, ENDED_BADLY, |_| Some(abandon.clone())).await
             }
             Move::Publish { workflow } => self.publish(workflow).await,
-            Move::SetActivation { workflow, enabled } => {
-                let set = SetActivation {
-                    app: app(),
-                    scope: scope(),
-                    workflow: name(workflow).into(),
-                    activation: Some("order".to_owned()),
-                    enabled,
-                    actor: "ann".to_owned(),
-                    reason: "a test".to_owned(),
-                };
-                said(&self.store().activation_set(set).await)
-            }
-            Move::Report { who } => {
-                let (store, session) = self.of(who);
-                let report = SessionReport {
-                    session,
-                    app: app(),
-                    name: format!("worker {who}"),
-                    mode: Mode::Execute,
-                    offers: plans().into_iter().map(|plan| plan.footprint).collect(),
-                    slots: 4,
-                    busy: 1,
-                    stuck: 0,
-                    ended: false,
-                };
-                said(&store.session_report(report).await)
-            }
+            Move::SetActivation { workflow, enabled } => self.switch(workflow, enabled).await,
+            Move::Report { who } => self.report(who).await,
             Move::Expire => said(&self.store().event_expire(&app(), ALL).await),
-            Move::Prune => {
-                let states = vec![RunState::Succeeded, RunState::Failed, RunState::Canceled];
-                let what = Prunable::Runs { states };
-                let before = self.now().await;
-                let (app, scope) = (app(), None);
-                let prune = Prune { app, scope, what, before, limit: ALL, audit: None };
-                said(&self.store().prune(prune).await)
-            }
+            Move::Prune => self.prune().await,
             Move::Wait => "time passes".to_owned(),
         }
+    }
+
+    async fn claim_anew(&mut self, who: usize, limit: u32) -> String {
+        self.nonce += 1;
+        let request = self.claim(who, limit);
+        if let Some(last) = self.claims.get_mut(who) {
+            *last = Some(request.clone());
+        }
+        said(&self.of(who).0.run_claim(request).await.map(by_id))
+    }
+
+    async fn claim_again(&self, who: usize) -> String {
+        match self.claims.get(who).cloned().flatten() {
+            Some(request) => said(&self.of(who).0.run_claim(request).await.map(by_id)),
+            None => "nothing was claimed".to_owned(),
+        }
+    }
+
+    async fn keep(&mut self, nth: usize) -> String {
+        let run = self.nth(nth, &[RunState::Running]).await;
+        let now = self.now().await;
+        self.kept = run.and_then(|run| {
+            let facts = decide_row(&run, RowInput::HandOver, now).ok()?;
+            Some(Commit::new(&run, &facts))
+        });
+        said(&self.kept)
+    }
+
+    async fn take_over(&self, nth: usize, who: usize) -> String {
+        let Some(run) = self.nth(nth, ANY).await else { return "no run".to_owned() };
+        let (store, session) = self.of(who);
+        let (run, generation) = (run.id, run.generation);
+        let request = TakeOverRequest { run, generation, session, lease: LEASE };
+        said(&store.run_take_over(request).await)
+    }
+
+    async fn renew(&self, who: usize) -> String {
+        let runs = self.runs().await;
+        let running = runs.iter().filter(|run| run.state() == RunState::Running);
+        let runs = running.map(Run::stamp).collect();
+        let (store, session) = self.of(who);
+        said(&store.lease_renew(RenewRequest { session, runs, lease: LEASE }).await)
+    }
+
+    async fn recover(&self, limit: u32) -> String {
+        let recovered = self.store().run_recover(Scan { app: app(), limit }).await;
+        said(&recovered.map(|mut it| {
+            it.woken.sort_unstable();
+            it.finalised.sort_unstable();
+            it
+        }))
+    }
+
+    async fn signal(&self, key: u64) -> String {
+        match Signal::new("approval", key.to_string()).check() {
+            Ok(signal) => {
+                let send = SendSignal { app: app(), scope: Some(scope()), signal };
+                said(&self.store().signal_send(send).await)
+            }
+            Err(error) => said(&error),
+        }
+    }
+
+    async fn resolve(&self, nth: usize, verdict: u64) -> String {
+        let verdict = match verdict {
+            0 => Verdict::Succeeded { output: json!({}) },
+            1 => Verdict::Failed { code: None, message: "no".to_owned() },
+            _ => Verdict::NotPerformed,
+        };
+        let resolve =
+            |run: &Run| Some(RowInput::Resolve { step: open(run)?, verdict: verdict.clone() });
+        self.input(nth, &[RunState::NeedsAttention], resolve).await
+    }
+
+    async fn switch(&self, workflow: usize, enabled: bool) -> String {
+        let set = SetActivation {
+            app: app(),
+            scope: scope(),
+            workflow: name(workflow).into(),
+            activation: Some("order".to_owned()),
+            enabled,
+            actor: "ann".to_owned(),
+            reason: "a test".to_owned(),
+        };
+        said(&self.store().activation_set(set).await)
+    }
+
+    async fn report(&self, who: usize) -> String {
+        let (store, session) = self.of(who);
+        let report = SessionReport {
+            session,
+            app: app(),
+            name: format!("worker {who}"),
+            mode: Mode::Execute,
+            offers: plans().into_iter().map(|plan| plan.footprint).collect(),
+            slots: 4,
+            busy: 1,
+            stuck: 0,
+            ended: false,
+        };
+        said(&store.session_report(report).await)
+    }
+
+    async fn prune(&self) -> String {
+        let states = vec![RunState::Succeeded, RunState::Failed, RunState::Canceled];
+        let (what, before) = (Prunable::Runs { states }, self.now().await);
+        let (app, scope) = (app(), None);
+        let prune = Prune { app, scope, what, before, limit: ALL, audit: None };
+        said(&self.store().prune(prune).await)
     }
 
     fn emission(
@@ -243,7 +267,7 @@ impl<F: StoreFactory> Side<F> {
         Ok(Emit { app: app(), scope: scope(), id: self.ids.event(), event, eager })
     }
 
-    async fn claim(&self, who: usize, limit: u32) -> ClaimRequest {
+    fn claim(&self, who: usize, limit: u32) -> ClaimRequest {
         let footprints = plans().iter().map(|plan| plan.footprint.hash()).collect();
         let (_, session) = self.of(who);
         let (app, mode, nonce) = (app(), Mode::Execute, self.nonce);

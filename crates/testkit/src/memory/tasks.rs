@@ -148,9 +148,11 @@ impl State {
         } else {
             return Ok(TaskEnded::Lost);
         };
-        let refused = |error: SignalError| match error {
-            SignalError::Store(error) => error,
-            other => StoreError::Refused(Box::new(other)),
+        let refused = |error: SignalError| {
+            let SignalError::Store(error) = error else {
+                return StoreError::Refused(Box::new(error));
+            };
+            error
         };
         if let Some(send) = end.signal(hold).map_err(refused)? {
             self.signal_send(&send, now).map_err(refused)?;

@@ -316,6 +316,7 @@ impl OperatorError {
 
     /// A write whose commit got no answer is told in the words of whoever asked for it: what a store says of it is
     /// advice for a worker.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other error stays what it is")]
     pub(crate) fn unsure(self, what: &'static str, then: &'static str) -> Self {
         match self {
             Self::Store(source @ StoreError::UnknownOutcome(_))

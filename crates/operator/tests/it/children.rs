@@ -23,7 +23,7 @@ async fn parent_of(world: &World, count: usize) -> RunId {
     world.claim_all().await;
     let mut drive = Drive::load(&world.store, run).await.unwrap();
     let command = drive.advance(&world.store).await.unwrap();
-    let Some(Command::Spawn(spawn)) = command else { panic!("{command:?}") };
+    let Some(Command::Spawn(spawn)) = command else { unreachable!("{command:?}") };
     drive.spawn(&world.store, spawn).await.unwrap();
     run
 }

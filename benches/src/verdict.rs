@@ -114,18 +114,12 @@ pub(crate) struct Soaked {
 impl Soaked {
     /// What has grown that should not; empty is well.
     pub(crate) fn complaints(&self) -> Vec<String> {
-        let mut complaints = Vec::new();
         let late = self.minutes.len().saturating_sub(LATE)..self.minutes.len();
-        if late.start < EARLY.end {
-            complaints.push(format!("{} minutes are too few to compare", self.minutes.len()));
-        }
-        let mut compare = |what: &str, early: f64, late: f64, most: f64| {
-            if late > early * (1.0 + most / 100.0) {
-                complaints.push(format!("{what}: {early:.1} early, {late:.1} late"));
-            }
+        let mut complaints = if late.start < EARLY.end {
+            vec![format!("{} minutes are too few to compare", self.minutes.len())]
+        } else {
+            self.growth(late.clone())
         };
-        compare("memory in KiB", self.memory(EARLY), self.memory(late.clone()), MEMORY_MAX);
-        compare("p99 in ms", self.p99(EARLY), self.p99(late.clone()), P99_MAX);
         for minute in self.minutes.get(late).unwrap_or_default() {
             for table in minute.tables.iter().filter(|table| table.is_bloated()) {
                 complaints.push(format!(
@@ -138,6 +132,19 @@ impl Soaked {
             complaints.push(format!("{} warnings in the log", self.warnings));
         }
         complaints
+    }
+
+    /// What the last minutes take more of than the early ones.
+    fn growth(&self, late: Range<usize>) -> Vec<String> {
+        let figures = [
+            ("memory in KiB", self.memory(EARLY), self.memory(late.clone()), MEMORY_MAX),
+            ("p99 in ms", self.p99(EARLY), self.p99(late), P99_MAX),
+        ];
+        let grown =
+            figures.iter().filter(|(_, early, late, most)| *late > early * (1.0 + most / 100.0));
+        grown
+            .map(|(what, early, late, _)| format!("{what}: {early:.1} early, {late:.1} late"))
+            .collect()
     }
 
     /// As one JSON object.

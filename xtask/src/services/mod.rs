@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(
             said,
             "nats cannot be had, and tests need it: no network\n\
-             Give one that runs with NATS_URL, and the programs with SUREFOOT_NATS_PROGRAM."
+             Give one that runs with NATS_URL, the programs with SUREFOOT_NATS_PROGRAM."
         );
         let said = missing(Service::Browser, &Failure::new("no package")).to_string();
         assert!(said.ends_with("Give the programs with SUREFOOT_BROWSER_PROGRAM."), "{said}");

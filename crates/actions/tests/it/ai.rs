@@ -294,7 +294,6 @@ async fn a_crowd_of_tasks_follows_its_parent() {
     crowd(40).await;
 }
 
-/// Covers behaviour 215.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "soak"]
 async fn a_thousand_tasks_follow_their_parent() {

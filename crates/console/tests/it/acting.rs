@@ -118,7 +118,7 @@ async fn an_event_is_emitted_once_and_says_why_it_starts_nothing() {
     let odd = json!({ "scope": "berlin", "type": "a", "tracestate": "a=b" });
     assert_eq!(client.post("/events", odd).await.refused(400), "bad-request");
     let long = json!({ "scope": "berlin", "type": "a", "key": "k".repeat(501) });
-    assert_eq!(client.post("/events", long).await.refused(422), "unprocessable");
+    assert_eq!(client.post("/events", long).await.refused(400), "bad-request");
 }
 
 /// Covers field fault 99.

@@ -47,6 +47,7 @@ async fn a_version_is_shown_with_its_source() {
 const NESTED: &str = r#"
 inputs:
   item: { type: text, required: true }
+  numbers: { type: list, required: true }
 steps:
   - mail: {}
     label: Tell the warehouse
@@ -57,7 +58,7 @@ steps:
       - pay: {}
     else:
       - fail: { message: "No" }
-  - forEach: "${{ [1, 2] }}"
+  - forEach: "${{ inputs.numbers }}"
     as: number
     do:
       - book: {}
@@ -75,7 +76,7 @@ steps:
 async fn an_outline_has_the_places_of_an_explanation() {
     let world = World::published().await;
     world.publish("nested", NESTED).await;
-    let event = Event::start("nested", json!({ "item": "bolt" }));
+    let event = Event::start("nested", json!({ "item": "bolt", "numbers": [1, 2] }));
     let emit = EmitEvent { app: app(), scope: SCOPE.into(), event };
     let run = world.operator.emit(&world.ids, emit).await.unwrap().runs[0];
     let seen = world.operator.inspect(run, ALL).await.unwrap();

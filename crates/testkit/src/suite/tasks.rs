@@ -26,19 +26,21 @@ const TASK_LEASE: Micros = Micros::from_secs(60);
 macro_rules! task_suite {
     ($name:ident, $factory:path) => {
         mod $name {
-            $crate::task_suite! { @rules $factory;
-                a_step_has_one_task_and_what_was_pinned_stays
-                tasks_are_taken_once_and_the_longest_due_first
-                a_task_whose_worker_died_is_taken_again
-                a_lease_that_was_kept_is_taken_by_nobody
-                the_end_of_a_task_wakes_its_step
-                an_end_is_recorded_once_and_may_be_told_again
-                a_late_end_changes_nothing_and_wakes_nobody
-                another_attempt_is_not_taken_before_its_time
-                what_is_given_back_is_no_failure
-                tasks_of_a_canceled_run_are_canceled
-                a_task_is_kept_while_its_run_is_claimed_again
-                a_deleted_run_takes_its_tasks_with_it
+            mod tasks {
+                $crate::task_suite! { @rules $factory;
+                    a_step_has_one_task_and_what_was_pinned_stays
+                    tasks_are_taken_once_and_the_longest_due_first
+                    a_task_whose_worker_died_is_taken_again
+                    a_lease_that_was_kept_is_taken_by_nobody
+                    the_end_of_a_task_wakes_its_step
+                    an_end_is_recorded_once_and_may_be_told_again
+                    a_late_end_changes_nothing_and_wakes_nobody
+                    another_attempt_is_not_taken_before_its_time
+                    what_is_given_back_is_no_failure
+                    tasks_of_a_canceled_run_are_canceled
+                    a_task_is_kept_while_its_run_is_claimed_again
+                    a_deleted_run_takes_its_tasks_with_it
+                }
             }
         }
     };

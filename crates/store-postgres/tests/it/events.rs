@@ -1,7 +1,6 @@
 //! Events and signals while others write at the same time.
 
 use std::pin::Pin;
-use std::task::Poll;
 use std::time::Duration;
 
 use sqlx::Connection;
@@ -18,7 +17,7 @@ use uuid::Uuid;
 
 use crate::published::{claim, emit, order, published, record, started};
 use crate::support::{app, load, scope};
-use crate::wire::{Wired, caught};
+use crate::wire::{Wired, begun, caught};
 
 /// What must come, however busy the machine is.
 async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
@@ -267,15 +266,13 @@ async fn a_commit_that_comes_later_than_its_ids_is_not_passed_over() {
     assert_eq!(world.store.run_claim(claim(10)).await.unwrap().len(), 1);
 }
 
-type Sent = Pin<Box<dyn Future<Output = bool> + Send>>;
-
 /// An event that stands in the lane, in the order of the calls; completes when it is recorded, and says whether it is new.
-async fn sent(store: &PostgresStore, event: Event) -> Sent {
+async fn sent(
+    store: &PostgresStore,
+    event: Event,
+) -> Pin<Box<impl Future<Output = bool> + Send + use<>>> {
     let (store, event) = (store.clone(), emit(event));
-    let mut sent: Sent = Box::pin(async move { store.event_emit(event).await.unwrap().new });
-    let is_done = std::future::poll_fn(|cx| Poll::Ready(sent.as_mut().poll(cx).is_ready())).await;
-    assert!(!is_done, "it was recorded at once");
-    sent
+    begun(async move { store.event_emit(event).await.unwrap().new }).await
 }
 
 /// One event of a batch waits for a key that somebody holds: the batch is sifted beside the lane, and the lane goes on.

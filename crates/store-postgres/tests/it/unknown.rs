@@ -10,11 +10,10 @@ use surefoot_kernel_core::{
 };
 use surefoot_store_postgres::{PostgresTx, sqlx};
 use surefoot_testkit::servers::Fate;
-use tokio::task::JoinSet;
 
 use crate::published::{self, emit, order, publish, published};
 use crate::support::{LEASE, World, app, claim, load, next, outcome, scope, session, step};
-use crate::wire::{DOUBTS, Wired, caught, settled, until_waiting};
+use crate::wire::{DOUBTS, Wired, begun, caught, settled, until_waiting};
 
 fn is_unknown(error: &StoreError) -> bool {
     matches!(error, StoreError::UnknownOutcome(_))
@@ -51,14 +50,16 @@ async fn a_batch_in_doubt_is_there_or_fenced_out() {
         // The first commit goes alone, and those that come while it waits go together.
         let first = wired.proxy.trap("run/commit_steps", Fate::Delay);
         let doubt = wired.proxy.trap("run/commit_steps", fate);
-        let mut commits = JoinSet::new();
+        let mut commits = Vec::new();
         for run in &runs {
-            let (store, commit) = (wired.store.clone(), outcome(run, json!(1)));
-            commits.spawn(async move { store.run_commit(commit).await });
+            commits.push(begun(wired.store.run_commit(outcome(run, json!(1)))).await);
             caught(&first).await;
         }
         first.release();
-        let answers = commits.join_all().await;
+        let mut answers = Vec::new();
+        for commit in commits {
+            answers.push(commit.await);
+        }
         let unknown = answers.iter().filter(|it| it.as_ref().is_err_and(is_unknown)).count();
         assert_eq!((unknown, answers.iter().filter(|it| it.is_ok()).count()), (19, 1), "{fate:?}");
         let mut ended = Vec::new();

@@ -1,5 +1,9 @@
 //! A store behind a proxy that loses and delays what it is told to, and the same data without it.
 
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+
 use sqlx::{PgConnection, Row};
 use surefoot_store_postgres::{PostgresOptions, PostgresStore, sqlx};
 use surefoot_testkit::servers::{Fate, PostgresProxy, Trap};
@@ -37,6 +41,14 @@ impl Wired {
         let store = PostgresStore::open_with(change(options)).await.unwrap();
         Self { world, proxy, store }
     }
+}
+
+/// Begins a call and comes back while it waits for its answer: what it asks for stands in its queue.
+pub(crate) async fn begun<F: Future>(call: F) -> Pin<Box<F>> {
+    let mut call = Box::pin(call);
+    let waits = poll_fn(|cx| Poll::Ready(call.as_mut().poll(cx).is_pending())).await;
+    assert!(waits, "answered at once");
+    call
 }
 
 /// Until the proxy has caught what it was to catch.

@@ -34,7 +34,7 @@ use surefoot_kernel_core::{
 
 pub use self::factory::MemoryFactory;
 use self::state::State;
-use self::tx::{Fences, MemoryFence};
+use self::tx::{Fences, MemoryFence, Writer};
 pub use self::tx::{MemoryConflict, MemoryTx, OpenMemoryTx};
 use crate::VirtualClock;
 
@@ -44,7 +44,7 @@ pub struct MemoryStore {
     clock: VirtualClock,
     state: Arc<Mutex<State>>,
     /// Held by whoever writes, a transaction for as long as it is open; reads never wait for it.
-    writer: Arc<tokio::sync::Mutex<()>>,
+    writer: Writer,
     fences: Fences,
 }
 
@@ -82,7 +82,7 @@ impl MemoryStore {
     }
 
     async fn write<T>(&self, work: impl FnOnce(&mut State, Timestamp) -> T) -> T {
-        let _writer = self.writer.lock().await;
+        let _turn = self.writer.turn().await;
         let now = self.clock.now();
         work(&mut self.read(), now)
     }
@@ -319,13 +319,13 @@ impl TxStore for MemoryStore {
     type Open = OpenMemoryTx;
 
     async fn begin(&self) -> Result<OpenMemoryTx, StoreError> {
-        let _writer = self.writer.clone().lock_owned().await;
+        let _open = self.writer.open().await;
         let tx = MemoryTx::new(self.read().clone());
-        Ok(OpenMemoryTx { tx, _writer })
+        Ok(OpenMemoryTx { tx, _open })
     }
 
     async fn commit(&self, open: OpenMemoryTx) -> Result<(), StoreError> {
-        let OpenMemoryTx { tx, _writer } = open;
+        let OpenMemoryTx { tx, _open } = open;
         self.read().clone_from(&tx.state);
         Ok(())
     }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use surefoot_kernel_core::{BoxFuture, Fence, FenceError, RunId, RunState};
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::Notify;
 
 use super::state::State;
 
@@ -20,7 +20,7 @@ pub struct MemoryTx {
 #[derive(Debug)]
 pub struct OpenMemoryTx {
     pub(super) tx: MemoryTx,
-    pub(super) _writer: OwnedMutexGuard<()>,
+    pub(super) _open: OpenWriter,
 }
 
 /// An application's error by which it says that its transaction lost against another one.
@@ -50,6 +50,52 @@ impl Deref for OpenMemoryTx {
 impl DerefMut for OpenMemoryTx {
     fn deref_mut(&mut self) -> &mut MemoryTx {
         &mut self.tx
+    }
+}
+
+/// Who writes: a transaction for as long as it is open, anybody else for an instant. It is never handed over to a task
+/// that waits: one that is not polled, since its thread is blocked, would keep everybody else from writing.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Writer {
+    is_open: Arc<Mutex<bool>>,
+    closed: Arc<Notify>,
+}
+
+impl Writer {
+    /// Waits until no transaction is open; none begins while the guard is there.
+    pub(super) async fn turn(&self) -> MutexGuard<'_, bool> {
+        loop {
+            // A transaction that closes after this line is not missed.
+            let closed = self.closed.notified();
+            {
+                let is_open = self.lock();
+                if !*is_open {
+                    return is_open;
+                }
+            }
+            closed.await;
+        }
+    }
+
+    /// Waits until no other transaction is open.
+    pub(super) async fn open(&self) -> OpenWriter {
+        *self.turn().await = true;
+        OpenWriter(self.clone())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, bool> {
+        self.is_open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The turn of an open transaction.
+#[derive(Debug)]
+pub(super) struct OpenWriter(Writer);
+
+impl Drop for OpenWriter {
+    fn drop(&mut self) {
+        *self.0.lock() = false;
+        self.0.closed.notify_waiters();
     }
 }
 

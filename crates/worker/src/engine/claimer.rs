@@ -10,7 +10,7 @@ use super::pace::plus;
 use super::shift::{Phase, Shift};
 use super::{Engine, Launched};
 
-/// The store is asked which footprints its runs need at most this often for wake-ups; the scan asks anyway.
+/// The store is asked which footprints its runs need at most this often for wake-ups; recovery asks with each scan.
 const LIST_EVERY: Micros = Micros::from_millis(250);
 
 /// A claim whose answer was lost: asked again under the same name, with the slots that it may bring runs for.
@@ -30,31 +30,34 @@ impl<S: TxStore> Engine<S> {
     /// Claims whenever somebody wakes it, and once in a while anyway, until a stop is asked for.
     pub(super) async fn claim_until_stopped(self: &Arc<Self>, shift: &Arc<Shift>) {
         let mut unanswered = None;
+        let mut is_woken = true;
         loop {
-            match self.claim_all(shift, &mut unanswered).await {
+            match self.claim_all(shift, &mut unanswered, is_woken).await {
                 Ok(()) => shift.lives.claims.well(),
                 // The slots rest until the next wake-up, or the next scan.
                 Err(error) => shift.lives.claims.failed(&error),
             }
-            tokio::select! {
+            is_woken = tokio::select! {
                 biased;
                 () = shift.reached(Phase::Draining) => return,
-                () = shift.claim.notified() => {}
-                () = tokio::time::sleep(shift.jitter.shorten(self.settings.scan)) => {}
-            }
+                () = shift.claim.notified() => true,
+                () = tokio::time::sleep(shift.jitter.shorten(self.settings.scan)) => false,
+            };
             if shift.phase() >= Phase::Draining {
                 return;
             }
         }
     }
 
-    /// Claims as long as claims come back full and there are free slots.
+    /// Claims as long as claims come back full and there are free slots. Whoever is woken may be so by a run of a
+    /// version that was not wanted before.
     async fn claim_all(
         self: &Arc<Self>,
         shift: &Arc<Shift>,
         unanswered: &mut Option<Unanswered>,
+        is_woken: bool,
     ) -> Result<(), StoreError> {
-        if self.footprints.claimable().is_empty() {
+        if is_woken && self.footprints.claimable().is_empty() {
             self.list_footprints(shift).await?;
         }
         loop {
@@ -68,7 +71,7 @@ impl<S: TxStore> Engine<S> {
                 continue;
             }
             let is_old = self.footprints.is_older_than(LIST_EVERY, shift.now());
-            if !is_old || !self.list_footprints(shift).await? {
+            if !(is_woken && is_old) || !self.list_footprints(shift).await? {
                 return Ok(());
             }
         }

@@ -21,6 +21,7 @@ mod classes;
 mod dry_runs;
 mod effects;
 mod executor;
+mod fleet;
 mod handle;
 mod leases;
 mod operators;

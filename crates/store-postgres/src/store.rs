@@ -113,11 +113,6 @@ impl PostgresStore {
         Ok(done?)
     }
 
-    /// The clock, for statements that read it themselves.
-    pub(crate) fn clock(&self) -> StoreClock {
-        self.0.clock.clone()
-    }
-
     /// Reads, with the store's time.
     pub(crate) async fn read_now<T>(
         &self,

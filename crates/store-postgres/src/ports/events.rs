@@ -17,7 +17,7 @@ impl EventStore for PostgresStore {
     }
 
     async fn event_dispatch(&self, app: &App, limit: u32) -> Result<Dispatched, StoreError> {
-        let (of, clock) = (app.clone(), self.clock());
+        let (of, clock) = (app.clone(), self.clock().clone());
         let is_due = self
             .read(move |conn| Box::pin(async move { dispatch::is_due(conn, &of, &clock).await }));
         if !is_due.await? {

@@ -56,7 +56,7 @@ impl RunStore for PostgresStore {
     }
 
     async fn run_recover(&self, scan: Scan) -> Result<Recovered, StoreError> {
-        let (asked, clock) = (scan.clone(), self.clock());
+        let (asked, clock) = (scan.clone(), self.clock().clone());
         let due = self
             .read(move |conn| Box::pin(async move { recover::due(conn, &asked, &clock).await }));
         let due = due.await?;

@@ -71,7 +71,7 @@ impl<S: TxStore> Engine<S> {
                 continue;
             }
             let is_old = self.footprints.is_older_than(LIST_EVERY, shift.now());
-            if !(is_woken && is_old) || !self.list_footprints(shift).await? {
+            if !(is_woken && is_old && self.list_footprints(shift).await?) {
                 return Ok(());
             }
         }

@@ -6,19 +6,21 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sqlx::postgres::PgTransactionManager;
-use sqlx::{PgConnection, SqlSafeStr};
+use sqlx::{PgConnection, Row, SqlSafeStr};
 use sqlx_core::transaction::TransactionManager;
 
-use surefoot_kernel_core::{Committed, Locked, Stamp, StoreError, Timestamp, TxWork, Work};
+use surefoot_kernel_core::{Budget, Committed, Locked, Stamp, StoreError, Timestamp, TxWork, Work};
 
 use crate::budget;
 use crate::clock::StoreClock;
 use crate::error::{Kind, Said, commit_error, kind, store_error, unavailable};
+use crate::keys::Key;
 use crate::options::PostgresOptions;
 use crate::pool::{Borrowed, Pool, Use};
-use crate::run::commit::commit_one;
-use crate::run::lock::Locks;
-use crate::run::read::lock_run;
+use crate::run::commit::{Verdict, commit_one};
+use crate::run::fast::{Said as Plain, Way, commit_plain_in};
+use crate::run::row::read_run;
+use crate::sql;
 use crate::store::now;
 
 /// What statements of a transaction run on.
@@ -28,9 +30,11 @@ pub type PostgresTx = PgConnection;
 /// of the application; and it cannot be released if a statement failed whose error was passed over.
 const BEGIN: &str = "BEGIN; SAVEPOINT surefoot_open";
 const RELEASE_GUARD: &str = "RELEASE surefoot_open";
-/// What comes behind the work is the kernel's, and planned like the rest of it.
-const BE_KERNEL: &str =
-    "SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_generic_plan";
+/// A step's transaction is known by its number, which its first statement says: that is cheaper than a savepoint.
+const BEGIN_STEP: &str = "BEGIN";
+/// What comes behind the work is the kernel's, and planned like the rest of it; if it is still the same transaction.
+const TO_KERNEL: &str = "SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_generic_plan; \
+     SELECT pg_current_xact_id_if_assigned()::text AS transaction";
 
 /// An open transaction of the application; dereferences to the connection. Rolls back when dropped.
 pub struct PostgresTransaction {
@@ -80,8 +84,12 @@ impl Transactions {
 
     /// Cancel safe: a connection that is not returned yet is closed.
     pub(crate) async fn begin(&self) -> Result<PostgresTransaction, StoreError> {
+        self.begin_with(BEGIN).await
+    }
+
+    async fn begin_with(&self, begin: &'static str) -> Result<PostgresTransaction, StoreError> {
         let mut conn = self.pool.borrow().await?;
-        let begun = PgTransactionManager::begin(&mut conn, Some(BEGIN.into_sql_str())).await;
+        let begun = PgTransactionManager::begin(&mut conn, Some(begin.into_sql_str())).await;
         begun.map_err(store_error)?;
         Ok(PostgresTransaction { conn })
     }
@@ -92,17 +100,17 @@ impl Transactions {
         work: &mut dyn TxWork<PostgresTx>,
     ) -> Result<Option<Committed>, StoreError> {
         let began = Instant::now();
-        let mut open = self.begin().await?;
+        let mut open = self.begin_with(BEGIN_STEP).await?;
         match self.do_work(&mut open, before, work).await {
             // Whatever the work was about, the connection may be in the middle of it.
             Err(error @ StoreError::TransactionTimeout { .. }) => Err(error),
-            Ok(Work::Rollback) => {
+            Ok((Work::Rollback, _)) => {
                 open.rollback().await;
                 Ok(None)
             }
-            Ok(Work::Commit(_)) if began.elapsed() >= self.limit => Err(self.over()),
-            Ok(Work::Commit(commit)) => {
-                open.release_guard().await?;
+            Ok((Work::Commit(_), _)) if began.elapsed() >= self.limit => Err(self.over()),
+            Ok((Work::Commit(commit), transaction)) => {
+                open.back_to_kernel(&transaction).await?;
                 let written = self.commit_last(&mut open, &commit).await;
                 match written {
                     Ok(committed) => open.end().await.map(|()| Some(committed)),
@@ -119,21 +127,29 @@ impl Transactions {
         }
     }
 
-    /// Has the work done within the transaction's time, with the run's row locked.
+    /// Has the work done within the transaction's time, with the run's row locked. Says in which transaction that was.
     async fn do_work(
         &self,
         open: &mut PostgresTransaction,
         before: Stamp,
         work: &mut dyn TxWork<PostgresTx>,
-    ) -> Result<Work, StoreError> {
+    ) -> Result<(Work, String), StoreError> {
         // A run that was deleted has no holder any more.
-        let locked = lock_run(open, before.run, Locks::Wait).await?;
-        let (_, run) = locked.ok_or(StoreError::LeaseLost)?;
+        let held = sqlx::query(sql::RUN_HOLD).bind(before.run.key());
+        let held = held.fetch_optional(&mut **open).await.map_err(store_error)?;
+        let held = held.ok_or(StoreError::LeaseLost)?;
+        let (_, run) = read_run(&held)?;
         before.check(&run)?;
-        let now = now(open, &self.clock).await?;
-        let budget = budget::read(open, run.origin.root).await?;
+        let now = self.clock.at(held.try_get("now").map_err(store_error)?);
+        let budget = if held.try_get("is_counted").map_err(store_error)? {
+            budget::read(open, run.origin.root).await?
+        } else {
+            Budget::default()
+        };
+        let transaction = held.try_get("transaction").map_err(store_error)?;
         let work = work.work(open, Locked { run, budget, now });
-        tokio::time::timeout(self.limit, work).await.map_err(|_| self.over())
+        let work = tokio::time::timeout(self.limit, work).await.map_err(|_| self.over())?;
+        Ok((work, transaction))
     }
 
     async fn commit_last(
@@ -141,7 +157,14 @@ impl Transactions {
         open: &mut PostgresTransaction,
         commit: &surefoot_kernel_core::Commit,
     ) -> Result<Committed, StoreError> {
-        sqlx::raw_sql(BE_KERNEL).execute(&mut **open).await.map_err(store_error)?;
+        if Way::of(commit) <= Way::Move {
+            match commit_plain_in(open, commit, self.clock.offset()).await? {
+                Plain::Final(Verdict::Written(committed)) => return Ok(*committed),
+                Plain::Final(Verdict::Refused(error)) => return Err(error),
+                // The row says more than the commit does.
+                Plain::Final(Verdict::Busy) | Plain::NotPlain => {}
+            }
+        }
         let now: Timestamp = now(open, &self.clock).await?;
         commit_one(open, commit, now).await
     }
@@ -174,19 +197,29 @@ impl PostgresTransaction {
 
     /// Whether what is about to be committed is what the application did, and nothing less.
     async fn release_guard(&mut self) -> Result<(), StoreError> {
-        if PgTransactionManager::get_transaction_depth(&self.conn) != 1 {
-            return Err(unavailable("a transaction inside of this one is still open"));
-        }
+        self.check_depth()?;
         let released = sqlx::raw_sql(RELEASE_GUARD).execute(&mut *self.conn).await;
-        released.map(drop).map_err(|error| match kind(&error) {
-            Kind::Aborted => StoreError::Refused(Box::new(Said(
-                "a statement of the transaction failed, and its error was passed over: rolled back",
-            ))),
-            // The application has ended it.
-            Kind::Refused | Kind::Conflict | Kind::Locked | Kind::Unavailable => {
-                StoreError::UnknownOutcome(Box::new(error))
-            }
-        })
+        released.map(drop).map_err(not_whole)
+    }
+
+    /// The same for the transaction of a step, by its number.
+    async fn back_to_kernel(&mut self, transaction: &str) -> Result<(), StoreError> {
+        self.check_depth()?;
+        let rows = sqlx::raw_sql(TO_KERNEL).fetch_all(&mut *self.conn).await.map_err(not_whole)?;
+        let now: Option<String> =
+            rows.first().map_or(Ok(None), |row| row.try_get("transaction")).map_err(not_whole)?;
+        if now.as_deref() == Some(transaction) {
+            return Ok(());
+        }
+        let said = Said("the application has ended the transaction of its step");
+        Err(StoreError::UnknownOutcome(Box::new(said)))
+    }
+
+    fn check_depth(&self) -> Result<(), StoreError> {
+        if PgTransactionManager::get_transaction_depth(&self.conn) == 1 {
+            return Ok(());
+        }
+        Err(unavailable("a transaction inside of this one is still open"))
     }
 
     async fn end(mut self) -> Result<(), StoreError> {
@@ -197,6 +230,19 @@ impl PostgresTransaction {
             }
             // A deferred constraint of the application, or a conflict: rolled back, and the connection is closed.
             Err(error) => Err(commit_error(error)),
+        }
+    }
+}
+
+/// Why the end of the application's part cannot be found as it should be.
+fn not_whole(error: sqlx::Error) -> StoreError {
+    match kind(&error) {
+        Kind::Aborted => StoreError::Refused(Box::new(Said(
+            "a statement of the transaction failed, and its error was passed over: rolled back",
+        ))),
+        // The application has ended it.
+        Kind::Refused | Kind::Conflict | Kind::Locked | Kind::Unavailable => {
+            StoreError::UnknownOutcome(Box::new(error))
         }
     }
 }

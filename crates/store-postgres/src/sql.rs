@@ -142,6 +142,7 @@ statements! {
     RUN_HEADS = "run/heads",
     RUN_HEADS_IF_FREE = "run/heads_if_free",
     RUN_HELD = "run/held",
+    RUN_HOLD = "run/hold",
     RUN_INSERT = "run/insert",
     RUN_JOURNAL = "run/journal",
     JOURNAL_APPEND = "run/journal_append",

@@ -73,6 +73,7 @@ async fn what_runs_all_the_time_uses_its_index() {
             ("run/move", "run_pkey"),
             ("run/renew", "run_pkey"),
             ("run/held", "run_pkey"),
+            ("run/hold", "run_pkey"),
             ("run/canceled", "run_pkey"),
             ("run/lock", "run_pkey"),
             ("run/lock_if_free", "run_pkey"),

@@ -8,7 +8,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::pace::plus;
 use super::shift::{Phase, Shift};
-use super::{Engine, Launched};
+use super::{Engine, Launched, Taken};
 
 /// The store is asked which footprints its runs need at most this often for wake-ups; recovery asks with each scan.
 const LIST_EVERY: Micros = Micros::from_millis(250);
@@ -153,6 +153,7 @@ impl<S: TxStore> Engine<S> {
         if !runs.is_empty() {
             tracing::debug!(runs = runs.len(), "claimed");
         }
+        let runs = runs.into_iter().map(Taken::Claimed).collect();
         self.launch(shift, runs, slots, lease)
     }
 }

@@ -98,7 +98,7 @@ impl<S: TxStore> Engine<S> {
         let recovered = recovered?;
         let dispatched = dispatched?;
         for run in &recovered.finalised {
-            self.kernel.local().run_left(*run);
+            self.kernel.local().run_moved(*run);
         }
         Ok(Recovery {
             woken: recovered.woken.len(),

@@ -250,8 +250,9 @@ impl<S: TxStore> Driver<S> {
             // Whoever claimed the run since has fenced the commit in doubt out, or seen it.
             return Err(Left::Lost);
         }
-        self.hold.taken_over(taken.generation, plus(asked, lease));
-        self.shift.leases_changed.notify_one();
+        let ends = plus(asked, lease);
+        self.hold.taken_over(taken.generation, ends);
+        self.shift.lease_ends(ends);
         // Facts that were pending were part of the commit in doubt: they are in the journal now, or they still fit.
         if taken.seq != book.before.seq {
             book.pending.facts.clear();

@@ -26,7 +26,7 @@ use surefoot_kernel_core::{
 
 use super::hold::Hold;
 use super::shift::{Phase, Shift};
-use super::{Cached, Engine};
+use super::{Cached, Engine, Taken};
 pub(crate) use answers::{Said, config_invalid, failed, of_error, panicked};
 use book::Book;
 pub(crate) use book::LoadedPlan;
@@ -58,17 +58,17 @@ pub(super) struct Driver<S: TxStore> {
     resolver: Arc<OnceLock<Arc<dyn ValueResolver>>>,
 }
 
-/// Drives a claimed run.
+/// Drives a run that is held.
 pub(crate) async fn drive<S: TxStore>(
     engine: Arc<Engine<S>>,
     shift: Arc<Shift>,
     hold: Arc<Hold>,
-    claimed: Run,
+    taken: Taken,
 ) -> Left {
     let resolver = Arc::default();
     let driver = Driver { engine, shift, hold, resolver };
     driver.shift.alone(&driver.hold).await;
-    let mut book = match driver.open(claimed).await {
+    let mut book = match driver.open(taken).await {
         Ok(book) => book,
         Err(left) => return left,
     };

@@ -52,7 +52,7 @@ async fn crash_points_keep_the_contract() {
 /// Covers field fault 140.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn crash_points_of_a_tree_keep_the_contract() {
-    some(WithChildren::new(), 31, (71, 22)).await;
+    some(WithChildren::new(), 31, (67, 21)).await;
 }
 
 /// Covers behaviours 139, 140.
@@ -64,7 +64,7 @@ async fn crash_points_with_people_keep_the_contract() {
 /// Covers behaviour 108.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn crash_points_of_a_cancel_keep_the_contract() {
-    some(Canceled::new(), 27, (60, 22)).await;
+    some(Canceled::new(), 27, (59, 22)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -168,6 +168,39 @@ async fn what_runs_all_the_time_uses_its_index() {
     }
 }
 
+/// What a step, a mark or a renewal writes stands in no index of the run, not even in its condition: else each of them
+/// would write a new entry into every index.
+#[tokio::test]
+async fn what_each_step_writes_stands_in_no_index() {
+    let named = "SELECT DISTINCT pg_attribute.attname::text AS name FROM pg_depend
+        JOIN pg_class ON pg_class.oid = pg_depend.objid AND pg_class.relkind = 'i'
+        JOIN pg_attribute ON attrelid = refobjid AND attnum = refobjsubid
+        WHERE refobjid = 'surefoot.run'::regclass";
+    let database = Database::on(Server::BOTH[0]).await;
+    let rows = sqlx::query(named).fetch_all(&mut database.raw().await).await.unwrap();
+    let named: Vec<String> = rows.iter().map(|row| row.get("name")).collect();
+    assert!(named.contains(&"effectful".to_owned()), "{named:?}");
+    for column in [
+        "revision",
+        "seq",
+        "journal_bytes",
+        "failures",
+        "step_attempt",
+        "deadline",
+        "charged",
+        "last_failure",
+        "lease_until",
+        "lease_length",
+        "effect_step",
+        "effect_action",
+        "effect_state",
+        "effect_since",
+        "effect_evidence",
+    ] {
+        assert!(!named.contains(&column.to_owned()), "an index of `run` names {column}");
+    }
+}
+
 #[tokio::test]
 async fn lists_in_order_are_not_sorted() {
     for server in Server::BOTH {

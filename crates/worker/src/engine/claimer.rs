@@ -153,7 +153,7 @@ impl<S: TxStore> Engine<S> {
         if !runs.is_empty() {
             tracing::debug!(runs = runs.len(), "claimed");
         }
-        let runs = runs.into_iter().map(Taken::Claimed).collect();
+        let runs = runs.into_iter().map(|run| Taken::Claimed(Box::new(run))).collect();
         self.launch(shift, runs, slots, lease)
     }
 }

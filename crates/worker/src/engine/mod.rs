@@ -269,7 +269,7 @@ impl<S: TxStore> Drop for Reserved<S> {
 /// A run that this worker has got.
 pub(crate) enum Taken {
     /// Its row alone is known.
-    Claimed(Run),
+    Claimed(Box<Run>),
     /// By the event that created it, of which all is known; it was asked for then.
     Started { stored: Box<Stored>, asked: Micros },
 }

@@ -121,7 +121,7 @@ async fn an_observer_that_always_panics_changes_nothing_and_sees_the_order() {
             "step finished steps.0 None, commits 1",
             "step started steps.1 #1",
             "step finished steps.1 None, commits 2",
-            "run finished succeeded, commits 3",
+            "run finished succeeded, commits 2",
         ]
     );
 }

@@ -21,7 +21,7 @@ impl<S: TxStore> Driver<S> {
     pub(super) async fn open(&self, taken: Taken) -> Result<Book<S::Tx>, Left> {
         self.refresh_lease().await?;
         let (claimed, started) = match taken {
-            Taken::Claimed(run) => (run, None),
+            Taken::Claimed(run) => (*run, None),
             Taken::Started { stored, asked } => (stored.run.clone(), Some((*stored, asked))),
         };
         let plan = match self.plan(claimed.origin.version).await? {

@@ -23,6 +23,7 @@ mod effects;
 mod executor;
 mod handle;
 mod leases;
+mod metrics;
 mod operators;
 mod poison;
 mod pool;

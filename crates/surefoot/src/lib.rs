@@ -53,7 +53,6 @@
 //! ```
 //!
 //! `examples/inventory` is a whole application, with actions of every effect class.
-#![cfg_attr(doctest, doc = include_str!("../../../docs/embedding.md"))]
 #![cfg_attr(doctest, doc = include_str!("../../../docs/testing.md"))]
 
 #[cfg(feature = "actions")]

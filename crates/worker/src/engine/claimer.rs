@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use surefoot_kernel_core::{ClaimRequest, Micros, Mode, Run, RunStore, StoreError, TxStore};
+use surefoot_kernel_core::{
+    ClaimRequest, Measure, Micros, Mode, Run, RunStore, StoreError, TxStore,
+};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::pace::plus;
+use super::pace::{minus, plus};
 use super::shift::{Phase, Shift};
 use super::{Engine, Launched, Taken};
 
@@ -126,6 +128,8 @@ impl<S: TxStore> Engine<S> {
                 return Err(error);
             }
         };
+        let took = minus(shift.now(), asked);
+        self.measure(Measure::Claimed { runs: runs.len(), took });
         let (runs, lease) = if shift.is_claim_lost() && !runs.is_empty() {
             match left_of_leases(self.kernel.store(), shift, runs, self.settings.lease).await {
                 Ok(found) => found,

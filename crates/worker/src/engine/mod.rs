@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
-    Eager, Held, Micros, Run, RunId, Stored, Timestamp, Trace, TxStore, VersionId, WakeBus,
+    Eager, Held, Measure, Micros, Run, RunId, Stored, Timestamp, Trace, TxStore, VersionId, WakeBus,
 };
 use surefoot_language::Loaded;
 use surefoot_sync_core::ScheduleStore;
@@ -60,7 +60,7 @@ pub(crate) struct Settings {
     pub(crate) values: Option<Values>,
     pub(crate) authorize: Option<Authorize>,
     pub(crate) bus: Option<Arc<dyn WakeBus>>,
-    pub(crate) trace: Option<Arc<dyn Trace>>,
+    pub(crate) observers: Vec<Arc<dyn Trace>>,
     pub(crate) catch_up: Micros,
     pub(crate) misfire: Misfire,
     /// Where schedules are kept besides the store, if anywhere.
@@ -214,12 +214,16 @@ impl<S: TxStore> Engine<S> {
         Rhythm { lease: self.settings.lease, scan: self.settings.scan }
     }
 
-    fn observe(&self, call: impl FnOnce(&dyn Trace)) {
-        if let Some(trace) = &self.settings.trace
-            && let Err(panicked) = caught_call(|| call(&**trace))
-        {
-            tracing::warn!(panicked = panicked.0, "a trace observer panicked; nothing changes");
+    fn observe(&self, call: impl Fn(&dyn Trace)) {
+        for trace in &self.settings.observers {
+            if let Err(panicked) = caught_call(|| call(&**trace)) {
+                tracing::warn!(panicked = panicked.0, "a trace observer panicked; nothing changes");
+            }
         }
+    }
+
+    fn measure(&self, measure: Measure) {
+        self.observe(|trace| trace.measured(measure));
     }
 }
 
@@ -302,6 +306,9 @@ impl<S: TxStore> Launched<S> {
         let Self { engine, shift, guard, slot, taken } = self;
         let (id, generation) = (taken.run().id, taken.run().generation);
         engine.observe(|trace| trace.run_started(id, generation));
+        if let Some(lag) = taken.run().first_lag() {
+            engine.measure(Measure::FirstTaken { lag });
+        }
         let driven = driver::drive(engine.clone(), shift.clone(), guard.hold().clone(), taken);
         let left = match caught(driven).await {
             Ok(left) => left,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use surefoot_kernel_core::{
-    Code, Dependency, Event, Fact, FenceError, Micros, RunId, RunState, Source, StepKey, Trace,
-    TraceContext, ValueResolver,
+    Code, Dependency, Event, Fact, FenceError, Measure, Micros, RunId, RunState, Source, StepKey,
+    Trace, TraceContext, ValueResolver,
 };
 use surefoot_language::{Access, Stop};
 use surefoot_worker::{NotYet, Tick};
@@ -99,6 +99,9 @@ impl Trace for Rude {
     }
     fn run_finished(&self, _: RunId, state: RunState) {
         self.see(format!("run finished {state}, commits {}", self.1.count("commit")));
+    }
+    fn measured(&self, _: Measure) {
+        panic!("another defect");
     }
 }
 

@@ -24,6 +24,7 @@ mod executor;
 mod fleet;
 mod handle;
 mod leases;
+mod metrics;
 mod operators;
 mod poison;
 mod pool;

@@ -67,9 +67,13 @@ impl Page {
         self.toned(Tone::Strong, text);
     }
 
-    /// Lines that were rendered elsewhere, colours included.
+    /// Lines that were rendered elsewhere, colours included. What else a terminal would act on came with what they quote.
     pub(crate) fn block(&mut self, text: &str) {
-        self.text.push_str(text.trim_end());
+        self.text.extend(text.trim_end().chars().map(|char| match char {
+            '\u{1b}' if self.colour => char,
+            odd if odd != '\n' && deceives(odd) => char::REPLACEMENT_CHARACTER,
+            other => other,
+        }));
         self.text.push('\n');
     }
 

@@ -67,13 +67,9 @@ impl Page {
         self.toned(Tone::Strong, text);
     }
 
-    /// Lines that were rendered elsewhere, colours included. What else a terminal would act on came with what they quote.
+    /// Lines that were rendered elsewhere, colours included.
     pub(crate) fn block(&mut self, text: &str) {
-        self.text.extend(text.trim_end().chars().map(|char| match char {
-            '\u{1b}' if self.colour => char,
-            odd if odd != '\n' && deceives(odd) => char::REPLACEMENT_CHARACTER,
-            other => other,
-        }));
+        self.text.push_str(&quoting(text.trim_end(), self.colour));
         self.text.push('\n');
     }
 
@@ -111,6 +107,16 @@ fn deceives(char: char) -> bool {
                 | '\u{2060}'..='\u{206f}'
                 | '\u{feff}'
         )
+}
+
+/// Lines that quote what they are about: only their own colours act on a terminal.
+pub(crate) fn quoting(lines: &str, has_colour: bool) -> String {
+    let harmless = |char| match char {
+        '\u{1b}' if has_colour => char,
+        odd if odd != '\n' && deceives(odd) => char::REPLACEMENT_CHARACTER,
+        other => other,
+    };
+    lines.chars().map(harmless).collect()
 }
 
 /// JSON that reads the same, in which no character acts on a terminal: outside of texts there is none but line breaks.

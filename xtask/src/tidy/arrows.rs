@@ -58,8 +58,8 @@ const ROWS: &[Row] = &[
     Row {
         name: ACTIONS,
         uses: &[CORE, LANGUAGE, SYNC_CORE],
-        // Its tests turn on all of its features.
-        tests: &[ACTIONS, STORE_SQLITE, STORE_POSTGRES, TESTKIT, WORKER],
+        // Its tests turn on all of its features, and publish to a real broker.
+        tests: &[ACTIONS, STORE_SQLITE, STORE_POSTGRES, SYNC_NATS, TESTKIT, WORKER],
     },
     Row { name: TEST_SERVERS, uses: &[], tests: &[] },
     Row {

@@ -16,6 +16,7 @@ use surefoot_worker::{Kernel, Publication, Running};
 use crate::database::{postgres, sqlite};
 use crate::openai::Model;
 use crate::server::{CANARY, builder};
+use crate::thinker::clever;
 
 /// However busy the machine is.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -135,22 +136,6 @@ steps:
     saveAs: found
   - generateText: { prompt: "${{ tone.label }} ${{ tones.labels[1] }} ${{ found.value.pieces }} ${{ hello.model }}" }
 "#;
-
-fn clever() -> ScriptedProvider {
-    ScriptedProvider::new(|request, _| {
-        let asked = request.schema.as_ref().map_or(Value::Null, |it| it["properties"].clone());
-        let told = &request.messages.last().unwrap().content;
-        if asked.get("label").is_some() {
-            Say::Json(json!({ "label": "friendly" }))
-        } else if asked.get("labels").is_some() {
-            Say::Json(json!({ "labels": ["friendly", "rude"] }))
-        } else if asked.get("pieces").is_some() {
-            Say::Json(json!({ "pieces": 3 }))
-        } else {
-            Say::Text(format!("you said: {told}"))
-        }
-    })
-}
 
 async fn all_four<S: TxStore + TaskStore>(store: S) {
     let provider = clever();

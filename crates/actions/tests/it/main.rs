@@ -3,13 +3,16 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has found something")]
 
 mod ai;
+mod broker;
 mod certificates;
 mod database;
 mod docs;
 mod events;
+mod factories;
 mod hostile;
 mod kill;
 mod matrix;
 mod openai;
 mod server;
+mod thinker;
 mod workflows;

@@ -13,13 +13,13 @@ use crate::shell::Shell;
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-struct Serving {
+pub(crate) struct Serving {
     child: Child,
     place: String,
 }
 
 impl Serving {
-    fn start(shell: &Shell, arguments: &[&str]) -> Self {
+    pub(crate) fn start(shell: &Shell, arguments: &[&str]) -> Self {
         let all = [&["serve", "--listen", "127.0.0.1:0", "--json"], arguments].concat();
         let mut command = shell.command(&all);
         let log = std::fs::File::create(shell.path("log")).unwrap();
@@ -31,6 +31,17 @@ impl Serving {
         let url = told["url"].as_str().unwrap();
         let place = url.trim_start_matches("http://").trim_end_matches('/').to_owned();
         Self { child, place }
+    }
+
+    /// What a page or the API answers, head and body, whatever it is.
+    pub(crate) fn text(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect(&self.place).unwrap();
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.place);
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 
     /// The status, and the body as JSON.
@@ -59,7 +70,7 @@ impl Serving {
         body
     }
 
-    fn stop(mut self) -> i32 {
+    pub(crate) fn stop(mut self) -> i32 {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, Signal::TERM).unwrap();
         self.child.wait().unwrap().code().unwrap()

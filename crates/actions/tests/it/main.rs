@@ -7,6 +7,7 @@ mod broker;
 mod certificates;
 mod database;
 mod docs;
+mod documented;
 mod events;
 mod factories;
 mod hostile;

@@ -5,25 +5,18 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
-use surefoot_actions::ai::{
-    AI_ANSWER_MAX_BYTES, AI_CALLS, AI_REQUEST_MAX_BYTES, Ai, Classify, ClassifyMany, Extract,
-    GenerateText,
-};
-use surefoot_actions::event::{EmitEvent, SendSignal};
+use surefoot_actions::ai::{AI_ANSWER_MAX_BYTES, AI_CALLS, AI_REQUEST_MAX_BYTES};
 use surefoot_actions::http::{
-    ANSWER_HEADERS_MAX_BYTES, HEADERS_MAX, HTTP_REQUESTS, HttpCall, HttpRequest, REDIRECTS_MAX,
-    REQUEST_MAX_BYTES, RESPONSE_MAX_BYTES, TIMEOUT_DEFAULT, TIMEOUT_MAX, URL_MAX_CHARS,
+    ANSWER_HEADERS_MAX_BYTES, HEADERS_MAX, HTTP_REQUESTS, REDIRECTS_MAX, REQUEST_MAX_BYTES,
+    RESPONSE_MAX_BYTES, TIMEOUT_DEFAULT, TIMEOUT_MAX, URL_MAX_CHARS,
 };
-use surefoot_actions::message::{DEDUPE_WINDOW_MIN, MESSAGES, PublishMessage};
+use surefoot_actions::message::{DEDUPE_WINDOW_MIN, MESSAGES};
 use surefoot_actions::query::ROWS_MAX;
 use surefoot_kernel_core::{EVENT_MAX_PAYLOAD_BYTES, SIGNAL_MAX_DATA_BYTES};
-use surefoot_language::Module;
-use surefoot_store_sqlite::SqliteTx;
 
 use crate::broker::topic;
 use crate::database::sqlite;
-use crate::events::statements;
-use crate::server::client;
+use crate::ready_made::module;
 
 const PAGE: &str = include_str!("../../../../docs/actions.md");
 
@@ -154,21 +147,7 @@ fn check_output(name: &str, schema: &Value) {
 
 async fn manifest() -> Value {
     let store = sqlite().await;
-    let ai = Ai::new(store.clone(), "small");
-    let orders = topic(DEDUPE_WINDOW_MIN).await;
-    let module = Module::builder("documented", 1)
-        .ambiguous(HttpRequest::new(client()))
-        .idempotent(HttpCall::new(client()))
-        .transactional(EmitEvent::new(store.clone()))
-        .transactional(SendSignal::new(store))
-        .transactional(statements::<SqliteTx>())
-        .idempotent(PublishMessage::new().topic("orders", orders).unwrap())
-        .idempotent(GenerateText::new(ai.clone()))
-        .idempotent(Classify::new(ai.clone()))
-        .idempotent(ClassifyMany::new(ai.clone()))
-        .idempotent(Extract::new(ai))
-        .build()
-        .unwrap();
+    let module = module(&store, topic(DEDUPE_WINDOW_MIN).await);
     serde_json::to_value(module.manifest()).unwrap()
 }
 

@@ -14,6 +14,7 @@ mod hostile;
 mod kill;
 mod matrix;
 mod openai;
+mod ready_made;
 mod server;
 mod thinker;
 mod workflows;

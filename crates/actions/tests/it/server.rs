@@ -355,6 +355,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Talk<'_, S> {
                 self.say(b"HTTP/1.1 200 X\r\ncontent-length: 10\r\n\r\nabc").await;
                 reset(raw);
             }
+            "/resets-after-body" => {
+                self.say(b"HTTP/1.1 200 X\r\ncontent-length: 4\r\n\r\nsaid").await;
+                reset(raw);
+            }
             "/closes" => {}
             "/drips" => {
                 self.say(b"HTTP/1.1 200 X\r\ntransfer-encoding: chunked\r\n\r\n").await;

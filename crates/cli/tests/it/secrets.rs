@@ -343,7 +343,7 @@ fn a_secret_is_kept_and_shown_nowhere() {
         runs
     });
     filed(&shell, &mut places);
-    for (store, runs) in [("surefoot.db", &embedded), (database.url(), &shared)] {
+    for (store, runs) in [("sqlite:surefoot.db", &embedded), (database.url(), &shared)] {
         said(&shell, store, runs, &mut places);
         browsed(&shell, store, runs, &mut places);
     }

@@ -1,21 +1,21 @@
 //! Topics of a real server, each of one test.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use surefoot_kernel_core::Ids as _;
 use surefoot_sync_core::{
     Coordinator as _, Namespace, ReadTopic, ResourceId, Topic, TopicSettings,
 };
 use surefoot_sync_nats::Nats;
 use surefoot_testkit::servers::{NATS_URL, given};
+use surefoot_worker::SystemIds;
 
 /// In a namespace that nobody else uses.
 pub(crate) async fn topic(window: Duration) -> Arc<dyn Topic> {
-    static NTH: AtomicU64 = AtomicU64::new(0);
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    let (process, nth) = (std::process::id(), NTH.fetch_add(1, Ordering::SeqCst));
-    let namespace = Namespace::new(format!("{:x}-{process}-{nth}", now.as_nanos())).unwrap();
+    let random = SystemIds.session().to_string();
+    let name = random.get(random.len() - 24..).unwrap();
+    let namespace = Namespace::new(name.to_owned()).unwrap();
     let nats = Nats::connect(&given(NATS_URL).unwrap(), namespace).await.unwrap();
     let id = ResourceId::new("orders").unwrap();
     let settings = TopicSettings { dedupe_window: window, ..TopicSettings::new(id) };

@@ -100,7 +100,7 @@ fn check_field(action: &str, root: &Value, name: &str, (default, limits): (&str,
     assert_eq!(required, default == "required", "{at}: {schema}");
     match &schema["default"] {
         Value::String(text) => {
-            assert!(default.contains(text.as_str()), "{at}: the default is {text}")
+            assert!(default.contains(text.as_str()), "{at}: the default is {text}");
         }
         Value::Null | Value::Object(_) | Value::Array(_) | Value::Bool(_) | Value::Number(_) => {}
     }

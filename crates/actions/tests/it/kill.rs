@@ -57,8 +57,8 @@ impl Outside {
     fn told() -> Self {
         let path = std::env::var_os(STOP).map(PathBuf::from);
         Self(path.map(|path| {
-            let at = [Inside::Secret, Inside::Address].into_iter();
-            let at = at.filter(|at| path.extension() == Some(format!("{at:?}").as_ref())).next();
+            let mut at = [Inside::Secret, Inside::Address].into_iter();
+            let at = at.find(|at| path.extension() == Some(format!("{at:?}").as_ref()));
             (at.unwrap(), path)
         }))
     }

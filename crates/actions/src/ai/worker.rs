@@ -21,6 +21,8 @@ use super::{
 
 /// How long a task is this worker's without a sign of life.
 const LEASE: Micros = Micros::from_secs(60);
+/// Half of it: each look is a sign of life.
+const SCAN_MAX: Duration = Duration::from_secs(30);
 /// Tasks that one look cancels.
 const SWEEP_MAX: u32 = 1_000;
 /// The first wait before another attempt; the next is four times as long.
@@ -68,10 +70,10 @@ impl AiWorker {
         self
     }
 
-    /// How often it looks for tasks, and for those that nobody wants any more; every 500 ms by default, at most 10 s.
+    /// How often it looks for tasks, and for those that nobody wants any more; every 500 ms by default, at most 30 s.
     #[must_use]
     pub fn scan_every(mut self, scan: Duration) -> Self {
-        self.scan = scan.clamp(Duration::from_millis(1), Duration::from_secs(10));
+        self.scan = scan.clamp(Duration::from_millis(1), SCAN_MAX);
         self
     }
 

@@ -18,7 +18,12 @@ pub(crate) async fn topic(window: Duration) -> Arc<dyn Topic> {
     let namespace = Namespace::new(name.to_owned()).unwrap();
     let nats = Nats::connect(&given(NATS_URL).unwrap(), namespace).await.unwrap();
     let id = ResourceId::new("orders").unwrap();
-    let settings = TopicSettings { dedupe_window: window, ..TopicSettings::new(id) };
+    let settings = TopicSettings {
+        dedupe_window: window,
+        // The server sets aside what is allowed, for each topic of each test.
+        stored_max_bytes: 1 << 20,
+        ..TopicSettings::new(id)
+    };
     nats.topic(settings).await.unwrap()
 }
 

@@ -329,7 +329,9 @@ where
     fn beside<'a>(&'a self, process: &'a Process<F>) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             let (store, model) = (process.store().clone(), self.model.clone());
-            let thinking = AiWorker::new("matrix", store, model).again_after(Duration::ZERO);
+            // No look in the middle of a call: its number would depend on how fast the machine is.
+            let rarely = Duration::from_secs(30);
+            let thinking = AiWorker::new("matrix", store, model).scan_every(rarely);
             // What the store did not answer is done in the next round.
             let _ = thinking.tick().await;
         })

@@ -66,7 +66,7 @@ pub use explain::{
 pub use fact::{End, Fact, ReleaseReason, SaidBy, Taken};
 pub use id::{App, EventId, IdError, RunId, Scope, SessionId, StepKey, VersionId, WorkflowKey};
 pub use interpreter::{Cursor, LOOP_VALUE_MAX_BYTES, Next, RestoreInvalid};
-pub use name::{BadName, NAME_MAX_CHARS, NameRule, REASON_MAX_CHARS, check_actor};
+pub use name::{BadName, NAME_MAX_CHARS, NameRule, REASON_MAX_CHARS, check_actor, check_tag};
 pub use ports::{
     Activate, Activation, ActivationSet, AppHealth, Audit, AuditRow, BoxFuture, ChildStore,
     ChildrenCreated, ChildrenOn, ChildrenPage, ChildrenRequest, ClaimRequest, ClaimTasks, Clock,

@@ -7,10 +7,10 @@ WITH event AS MATERIALIZED (
     FROM unnest(
         $1::uuid[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
         $8::text[], $9::bigint[], $10::bigint[], $11::bigint[], $12::text[], $13::text[],
-        $14::text[], $15::text[], $16::text[]
+        $14::text[], $15::text[], $16::text[], $75::text[]
     ) WITH ORDINALITY AS x (
         id, place, app, scope, kind, dedupe_key, target, payload_hash, occurred_at, recorded_at,
-        matched, status, data, context, "authorization", trace, ord
+        matched, status, data, context, "authorization", trace, tags, ord
     )
 ), gone AS MATERIALIZED (
     SELECT x.event FROM (
@@ -21,11 +21,11 @@ WITH event AS MATERIALIZED (
 ), recorded AS (
     INSERT INTO surefoot.event (
         id, app, scope, kind, dedupe_key, target, payload_hash, occurred_at, recorded_at, matched,
-        runs, status, due_at, ended_at, attempts
+        runs, status, due_at, ended_at, tags, attempts
     ) SELECT x.id, x.app, x.scope, x.kind, x.dedupe_key, x.target, x.payload_hash, x.occurred_at,
         x.recorded_at, x.matched, coalesce(started.runs, '{}'), x.status,
         CASE WHEN x.status = 'pending' THEN x.recorded_at END,
-        CASE WHEN x.status = 'dispatched' THEN x.recorded_at END, 0
+        CASE WHEN x.status = 'dispatched' THEN x.recorded_at END, x.tags::jsonb, 0
     FROM event AS x LEFT JOIN (
         SELECT run.event, array_agg(run.id ORDER BY run.ord) AS runs
         FROM unnest($25::uuid[], $32::uuid[]) WITH ORDINALITY AS run (id, event, ord) GROUP BY run.event

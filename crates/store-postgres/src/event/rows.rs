@@ -21,11 +21,14 @@ pub(super) struct Rows<'a> {
     states: States,
     authorizations: Vec<Option<String>>,
     actors: Vec<Option<String>>,
+    tags: Vec<Option<String>>,
 }
 
 impl<'a> Rows<'a> {
     pub(super) fn push(&mut self, record: &'a Record<'_>) -> Result<(), Fault> {
         self.events.push(record)?;
+        let tags = &record.emit.event.tags;
+        self.tags.push(json_opt((!tags.is_empty()).then_some(tags))?);
         if record.runs.is_empty() {
             for (position, matched) in (0_i64..).zip(&record.matches) {
                 self.deliveries.push(record.emit.id.key(), position, matched)?;
@@ -44,7 +47,7 @@ impl<'a> Rows<'a> {
     pub(super) fn bind(self, query: Statement<'a>) -> Statement<'a> {
         let query = self.deliveries.bind(self.events.bind(query));
         let query = self.states.bind(self.origins.bind(query));
-        query.bind(self.authorizations).bind(self.actors)
+        query.bind(self.authorizations).bind(self.actors).bind(self.tags)
     }
 }
 

@@ -292,7 +292,7 @@ async fn a_tag_that_very_many_events_have_finds_its_runs() {
     let bare = record(&world, order()).await;
     let crowd = "INSERT INTO surefoot.event (id, app, scope, kind, payload_hash, occurred_at, recorded_at, matched, runs, status, attempts, tags)
         SELECT gen_random_uuid(), app, scope, kind, payload_hash, occurred_at, recorded_at, 0, '{}', 'unmatched', 0, '[\"many\"]'
-        FROM generate_series(1, 10001), surefoot.event WHERE tags IS NOT NULL";
+        FROM generate_series(1, 5001), surefoot.event WHERE tags IS NOT NULL";
     sqlx::query(crowd).execute(&mut world.database.raw().await).await.unwrap();
     let find = async |tag: &str, states: Vec<RunState>| {
         let tag = Some(tag.to_owned());

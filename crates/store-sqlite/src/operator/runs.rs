@@ -44,7 +44,7 @@ enum Part {
 
 /// Events with one tag whose runs are taken one by one. Of a tag that more have, a page is soon found on the way through
 /// all runs.
-const TAGGED_MAX: u32 = 10_000;
+const TAGGED_MAX: u32 = 5_000;
 
 /// Each part reads no more than a page; one statement over all of them would have to sort them all.
 async fn parts(conn: &mut SqliteConnection, filter: &RunFilter) -> Result<Vec<Part>, Fault> {

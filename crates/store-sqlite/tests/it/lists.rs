@@ -292,7 +292,7 @@ async fn a_tag_that_very_many_events_have_finds_its_runs() {
     let world = World::published().await;
     let tagged = world.emit(order().tag("many").tag("few")).await;
     let bare = world.emit(order()).await;
-    let crowd = "WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 10001)
+    let crowd = "WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 5001)
         INSERT INTO surefoot_event (id, app, scope, kind, payload_hash, occurred_at, recorded_at, matched, runs, status, attempts, tags)
         SELECT randomblob(16), app, scope, kind, payload_hash, occurred_at, recorded_at, 0, x'', 'unmatched', 0, '[\"many\"]'
         FROM n, surefoot_event WHERE tags IS NOT NULL";

@@ -54,8 +54,9 @@ pub use dry_run::{
 };
 pub use effect::{EffectClass, EffectKey, EffectState, LostAttempt};
 pub use event::{
-    CheckedEvent, CheckedSignal, Dependency, Dispatch, EVENT_MAX_PAYLOAD_BYTES, Event, Invocation,
-    SIGNAL_MAX_DATA_BYTES, START_EVENT, Signal, actor_of, is_schedule_event, schedule_event,
+    CheckedEvent, CheckedSignal, Dependency, Dispatch, EVENT_MAX_PAYLOAD_BYTES, EVENT_MAX_TAGS,
+    Event, Invocation, SIGNAL_MAX_DATA_BYTES, START_EVENT, Signal, actor_of, is_schedule_event,
+    schedule_event,
 };
 pub use explain::{
     ChildrenNote, Coverage, Deed, EXPLAIN_MAX_ITERATIONS, EXPLAIN_MAX_STEPS, EffectNote,

@@ -81,7 +81,7 @@ impl Exporter {
     /// [`OtlpError`]: no such address, or no tokio runtime.
     pub fn start(endpoint: &str, service: &str) -> Result<Self, OtlpError> {
         let root = endpoint.trim_end_matches('/');
-        if !root.strip_prefix("http://").is_some_and(|host| !host.is_empty()) {
+        if root.strip_prefix("http://").is_none_or(str::is_empty) {
             return Err(OtlpError::Endpoint { endpoint: endpoint.to_owned() });
         }
         let runtime = Handle::try_current().map_err(|_| OtlpError::NoRuntime)?;

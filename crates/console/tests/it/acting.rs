@@ -176,7 +176,7 @@ async fn runs_are_found_by_the_tags_of_their_event() {
     let world = World::published().await;
     let served = Served::of(&world).await;
     let client = served.operator();
-    let event = |tags: serde_json::Value| {
+    let event = |tags: Value| {
         json!({
             "scope": "berlin", "type": "inventory.stockLow", "data": { "item": "bolt" }, "tags": tags,
         })

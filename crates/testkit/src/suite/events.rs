@@ -210,11 +210,7 @@ pub async fn a_target_restricts_an_event_to_one_workflow<F: StoreFactory>(world:
     let later = world.emit(low().target("a").deferred()).await;
     assert_eq!((later.matched, later.runs.len()), (1, 0));
     world.store.event_dispatch(&app(), 10).await.unwrap();
-    let filter = surefoot_kernel_core::RunFilter {
-        event: Some(later.event),
-        limit: 10,
-        ..Default::default()
-    };
+    let filter = RunFilter { event: Some(later.event), limit: 10, ..Default::default() };
     let runs = world.store.run_list(filter).await.unwrap().rows;
     assert_eq!(runs.len(), 1);
     assert_eq!(runs[0].run.origin.workflow, WorkflowKey::from("a"));

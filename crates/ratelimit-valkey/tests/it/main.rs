@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that fails panics")]
 
+mod clocks;
 mod processes;
 
 use std::sync::atomic::{AtomicU64, Ordering};

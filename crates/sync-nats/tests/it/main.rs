@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that fails panics")]
 
+mod chaos;
 mod fake;
 mod gate;
 mod idle;

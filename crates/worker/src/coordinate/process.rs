@@ -260,6 +260,9 @@ impl Process {
         let deadline = Instant::now() + self.options.runtime_max;
         let hold_every = self.work.settings().ack_wait / 3;
         loop {
+            let hold_at = Instant::now() + hold_every;
+            // One timer: most handlers end before either.
+            let look_at = hold_at.min(deadline);
             tokio::select! {
                 biased;
                 ended = run.join_next() => return match ended {
@@ -268,12 +271,12 @@ impl Process {
                     Some(Ok(Err(stop))) => Word::Verdict(stop.into_verdict()),
                     Some(Err(_)) | None => failed("the handler panicked"),
                 },
-                () = tokio::time::sleep_until(deadline) => {
-                    cancel.fire();
-                    run.shutdown().await;
-                    return failed("the handler ran too long");
-                }
-                () = tokio::time::sleep(hold_every) => {
+                () = tokio::time::sleep_until(look_at) => {
+                    if look_at == deadline {
+                        cancel.fire();
+                        run.shutdown().await;
+                        return failed("the handler ran too long");
+                    }
                     if let Err(error) = self.work.heartbeat(delivery).await {
                         tracing::debug!(id = %delivery.id, %error, "a delivery is not held");
                     }

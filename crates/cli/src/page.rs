@@ -69,7 +69,7 @@ impl Page {
 
     /// Lines that were rendered elsewhere, colours included.
     pub(crate) fn block(&mut self, text: &str) {
-        self.text.push_str(text.trim_end());
+        self.text.push_str(&quoting(text.trim_end(), self.colour));
         self.text.push('\n');
     }
 
@@ -107,6 +107,16 @@ fn deceives(char: char) -> bool {
                 | '\u{2060}'..='\u{206f}'
                 | '\u{feff}'
         )
+}
+
+/// Lines that quote what they are about: only their own colours act on a terminal.
+pub(crate) fn quoting(lines: &str, has_colour: bool) -> String {
+    let harmless = |char| match char {
+        '\u{1b}' if has_colour => char,
+        odd if odd != '\n' && deceives(odd) => char::REPLACEMENT_CHARACTER,
+        other => other,
+    };
+    lines.chars().map(harmless).collect()
 }
 
 /// JSON that reads the same, in which no character acts on a terminal: outside of texts there is none but line breaks.

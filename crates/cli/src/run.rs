@@ -88,10 +88,13 @@ impl Cli {
         let arguments = match Arguments::try_parse_from(arguments) {
             Ok(arguments) => arguments,
             Err(error) => {
+                if error.use_stderr() {
+                    to_stderr(&page::quoting(&error.render().to_string(), false));
+                    return Exit::Usage;
+                }
                 // Help and version are asked for: they go to standard output, and are no failure.
-                let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
                 let _ = error.print();
-                return exit;
+                return Exit::Done;
             }
         };
         log_to_stderr();

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
+use axum::{Extension, Router};
 use surefoot_kernel_core::{Clock, Ids};
 use surefoot_operator::Operator;
 use tokio::sync::watch;
@@ -28,6 +28,7 @@ pub struct Console {
     access: Access,
     ending: Arc<watch::Sender<bool>>,
     answer_within: Duration,
+    more: metrics::More,
 }
 
 /// A request that is not answered by then is given up.
@@ -44,7 +45,14 @@ impl Console {
     ) -> Self {
         let ending = Arc::new(watch::Sender::new(false));
         let (ids, clock) = (Arc::new(ids), Arc::new(clock));
-        Self { operator, ids, clock, access, ending, answer_within: ANSWER_WITHIN }
+        let (answer_within, more) = (ANSWER_WITHIN, metrics::More::default());
+        Self { operator, ids, clock, access, ending, answer_within, more }
+    }
+
+    /// What `/metrics` has besides the gauges of health, in the text format of Prometheus: the counters of the worker of
+    /// this process, for one. Families of other names than those of health.
+    pub fn metrics(self, text: impl Fn() -> String + Send + Sync + 'static) -> Self {
+        Self { more: metrics::More::of(text), ..self }
     }
 
     /// How long reading a request and beginning to answer it may take; 30 s by default.
@@ -71,11 +79,11 @@ impl Console {
 
     /// The router: the API under `/api/v1`, `/metrics`, and the pages beside them.
     pub fn router(self) -> Router {
-        let Self { operator, ids, clock, access, ending, answer_within } = self;
+        let Self { operator, ids, clock, access, ending, answer_within, more } = self;
         let shared = Shared::new(operator, ids, clock, access, Live::new(ending));
         Router::new()
             .nest(api::PREFIX, api::router(&shared))
-            .route("/metrics", get(metrics::page))
+            .route("/metrics", get(metrics::page).layer(Extension(more)))
             .merge(pages::router())
             .layer(from_fn_with_state(answer_within, in_time))
             .layer(from_fn_with_state(shared.clone(), access::guard))

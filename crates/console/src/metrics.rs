@@ -2,7 +2,9 @@
 //! workflow, of which there is no end.
 
 use std::fmt::{Display, Write as _};
+use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::response::{IntoResponse as _, Response};
@@ -14,12 +16,24 @@ use crate::shared::Shared;
 
 const FORMAT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
+/// What the application adds.
+#[derive(Clone, Default)]
+pub(crate) struct More(Option<Arc<dyn Fn() -> String + Send + Sync>>);
+
+impl More {
+    pub(crate) fn of(text: impl Fn() -> String + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(text)))
+    }
+}
+
 pub(crate) async fn page(
     caller: Caller,
     State(shared): State<Shared>,
+    Extension(More(more)): Extension<More>,
 ) -> Result<Response, Problem> {
     let health = caller.operator.health(None, Some(shared.clock().wall())).await?;
-    Ok(([(CONTENT_TYPE, FORMAT)], text(&health)).into_response())
+    let text = text(&health) + &more.map_or_else(String::new, |more| more());
+    Ok(([(CONTENT_TYPE, FORMAT)], text).into_response())
 }
 
 /// One metric: its name, what it tells, and its values for an app, each with a label besides `app` if there is one.

@@ -30,10 +30,11 @@ pub fn hash_text(text: &str) -> String {
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for nibble in bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]) {
+        text.push(char::from_digit(nibble.into(), 16).unwrap_or('0'));
+    }
+    text
 }
 
 fn write(value: &Value, out: &mut String) {

@@ -256,6 +256,21 @@ pub struct Invocation {
     pub trace: Option<TraceContext>,
 }
 
+impl Invocation {
+    /// What an event starts a run with. The event's own authorization wins over that of the activation, even if no actor can
+    /// be read from it.
+    #[must_use]
+    pub fn of_event(event: &CheckedEvent, activation: Option<&Value>) -> Self {
+        Self {
+            trigger: event.data.value().clone(),
+            inputs: Value::Null,
+            context: event.context.value().clone(),
+            actor: actor_of(event.authorization.as_ref().or(activation)),
+            trace: event.trace.clone(),
+        }
+    }
+}
+
 /// What a waiting step waits for.
 ///
 /// ```

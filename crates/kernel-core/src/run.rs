@@ -481,6 +481,13 @@ impl Run {
         }
     }
 
+    /// In its first execution: how long after its creation it was taken.
+    #[must_use]
+    pub fn first_lag(&self) -> Option<Micros> {
+        let started = self.started_at.filter(|_| self.attempt == 1)?;
+        Some(started.since(self.origin.created_at))
+    }
+
     /// What a write was decided on.
     #[must_use]
     pub const fn stamp(&self) -> Stamp {

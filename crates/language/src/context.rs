@@ -147,7 +147,8 @@ impl StepData {
 
 struct Shared {
     data: StepData,
-    key: EffectKey,
+    /// Made of run and step, once a hook asks for it.
+    key: OnceLock<EffectKey>,
     /// The fence's refusal, once it was heard.
     halted: OnceLock<Halt>,
 }
@@ -160,8 +161,7 @@ impl StepCx {
     /// A context, its effect key made of run and step.
     #[must_use]
     pub fn new(data: StepData) -> Self {
-        let key = EffectKey::of(data.run, &data.step);
-        Self(Arc::new(Shared { data, key, halted: OnceLock::new() }))
+        Self(Arc::new(Shared { data, key: OnceLock::new(), halted: OnceLock::new() }))
     }
 
     /// Whose the run is.
@@ -419,7 +419,8 @@ macro_rules! keyed_context {
             /// Hand it to the provider as it is: the same for every attempt of this step.
             #[must_use]
             pub fn effect_key(&self) -> &EffectKey {
-                &self.step.0.key
+                let Shared { data, key, .. } = &*self.step.0;
+                key.get_or_init(|| EffectKey::of(data.run, &data.step))
             }
         }
 

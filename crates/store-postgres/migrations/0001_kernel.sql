@@ -187,6 +187,9 @@ CREATE TABLE surefoot.run (
         ('marked', 'ambiguous', 'succeeded', 'failed', 'not_performed', 'abandoned_unknown')),
     effect_since bigint,
     effect_evidence text,
+    -- Whether an effect is open, or was since the run began to run: what an index may name, since the marks and
+    -- outcomes of one execution write it once.
+    effectful boolean NOT NULL DEFAULT false,
     cancel text,
     -- What else its state has.
     detail text,
@@ -202,7 +205,7 @@ CREATE TABLE surefoot.run (
     CHECK (wake_at IS NULL OR state = 'waiting'),
     CHECK (wait_kind IS NULL OR state = 'waiting'),
     CHECK ((detail IS NULL) = (state IN ('queued', 'running'))),
-    CHECK ((effect_step IS NOT NULL) = (effect_state IS NOT NULL)),
+    CHECK ((effect_step IS NOT NULL) = (effect_state IS NOT NULL) AND (effect_state IS NULL OR effectful)),
     CHECK ((parent_run IS NOT NULL) = (parent_step IS NOT NULL)),
     CHECK ((parent_run IS NOT NULL) = (parent_index IS NOT NULL)),
     CHECK ((parent_run IS NOT NULL) = (parent_depth IS NOT NULL)),
@@ -216,7 +219,7 @@ CREATE INDEX run_gone ON surefoot.run (app, claimable_at)
 CREATE INDEX run_wake ON surefoot.run (app, wake_at) WHERE wake_at IS NOT NULL;
 CREATE INDEX run_wait ON surefoot.run (app, wait_app_wide, wait_scope, wait_kind, wait_key)
     WHERE wait_kind IS NOT NULL;
-CREATE INDEX run_effect ON surefoot.run (app, effect_since) WHERE effect_state IS NOT NULL;
+CREATE INDEX run_effect ON surefoot.run (app) WHERE effectful;
 CREATE INDEX run_live ON surefoot.run (app, footprint) WHERE ended_at IS NULL;
 CREATE INDEX run_newest ON surefoot.run (app, created_at, id);
 CREATE INDEX run_state ON surefoot.run (app, state, created_at, id);

@@ -6,21 +6,23 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sqlx::postgres::PgTransactionManager;
-use sqlx::{AssertSqlSafe, Connection, PgConnection, SqlSafeStr, SqlStr};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqlSafeStr, SqlStr};
 use sqlx_core::transaction::TransactionManager;
 
-use surefoot_kernel_core::{Committed, Locked, Stamp, StoreError, Timestamp, TxWork, Work};
+use surefoot_kernel_core::{Budget, Committed, Locked, Stamp, StoreError, Timestamp, TxWork, Work};
 
 use crate::budget;
 use crate::clock::StoreClock;
 use crate::error::{
     Kind, Said, commit_error, is_of_no_transaction, kind, left_nothing, store_error, unavailable,
 };
+use crate::keys::Key;
 use crate::options::PostgresOptions;
 use crate::pool::{Borrowed, Pool, Use};
-use crate::run::commit::commit_one;
-use crate::run::lock::Locks;
-use crate::run::read::lock_run;
+use crate::run::commit::{Verdict, commit_one};
+use crate::run::fast::{Said as Plain, Way, commit_plain_in};
+use crate::run::row::read_run;
+use crate::sql;
 use crate::store::now;
 
 /// What statements of a transaction run on.
@@ -30,9 +32,9 @@ pub type PostgresTx = PgConnection;
 /// of the application; and it cannot be released if a statement failed whose error was passed over.
 const BEGIN: &str = "BEGIN; SAVEPOINT surefoot_open";
 const RELEASE_GUARD: &str = "RELEASE surefoot_open";
-/// What comes behind the work is the kernel's, and planned like the rest of it.
-const BE_KERNEL: &str =
-    "SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_generic_plan";
+/// What comes behind the work is the kernel's, and planned like the rest of it; if it is still the same transaction.
+const TO_KERNEL: &str = "SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_generic_plan; \
+     SELECT pg_current_xact_id_if_assigned()::text AS transaction";
 
 /// An open transaction of the application; dereferences to the connection. Rolls back when dropped.
 pub struct PostgresTransaction {
@@ -92,11 +94,12 @@ impl Transactions {
         Ok(PostgresTransaction { conn })
     }
 
-    /// The transaction of a step has the run's row locked: one whose process stands still ends with its time.
+    /// The transaction of a step has the run's row locked: one whose process stands still ends with its time. It is known
+    /// by its number, which its first statement says: that is cheaper than a savepoint.
     fn begin_step(&self) -> SqlStr {
         let limit_ms = i32::try_from(self.limit.as_millis()).unwrap_or(i32::MAX).max(1);
         let limit = format!("SET LOCAL idle_in_transaction_session_timeout = {limit_ms}");
-        AssertSqlSafe(format!("{BEGIN}; {limit}")).into_sql_str()
+        AssertSqlSafe(format!("BEGIN; {limit}")).into_sql_str()
     }
 
     pub(crate) async fn run_transact(
@@ -110,10 +113,10 @@ impl Transactions {
             // Whatever the work was about, the connection may be in the middle of it.
             Err(error @ StoreError::TransactionTimeout { .. }) => Err(error),
             // An action that fails since its connection is gone has said nothing about its step.
-            Ok(Work::Rollback) => open.roll_back().await.map(|()| None),
-            Ok(Work::Commit(_)) if began.elapsed() >= self.limit => Err(self.over()),
-            Ok(Work::Commit(commit)) => {
-                open.release_guard().await?;
+            Ok((Work::Rollback, _)) => open.roll_back().await.map(|()| None),
+            Ok((Work::Commit(_), _)) if began.elapsed() >= self.limit => Err(self.over()),
+            Ok((Work::Commit(commit), transaction)) => {
+                open.back_to_kernel(&transaction).await?;
                 let written = self.commit_last(&mut open, &commit).await;
                 match written {
                     Ok(committed) => open.end().await.map(|()| Some(committed)),
@@ -130,21 +133,29 @@ impl Transactions {
         }
     }
 
-    /// Has the work done within the transaction's time, with the run's row locked.
+    /// Has the work done within the transaction's time, with the run's row locked. Says in which transaction that was.
     async fn do_work(
         &self,
         open: &mut PostgresTransaction,
         before: Stamp,
         work: &mut dyn TxWork<PostgresTx>,
-    ) -> Result<Work, StoreError> {
+    ) -> Result<(Work, String), StoreError> {
         // A run that was deleted has no holder any more.
-        let locked = lock_run(open, before.run, Locks::Wait).await?;
-        let (_, run) = locked.ok_or(StoreError::LeaseLost)?;
+        let held = sqlx::query(sql::RUN_HOLD).bind(before.run.key());
+        let held = held.fetch_optional(&mut **open).await.map_err(store_error)?;
+        let held = held.ok_or(StoreError::LeaseLost)?;
+        let (_, run) = read_run(&held)?;
         before.check(&run)?;
-        let now = now(open, &self.clock).await?;
-        let budget = budget::read(open, run.origin.root).await?;
+        let now = self.clock.at(held.try_get("now").map_err(store_error)?);
+        let budget = if held.try_get("is_counted").map_err(store_error)? {
+            budget::read(open, run.origin.root).await?
+        } else {
+            Budget::default()
+        };
+        let transaction = held.try_get("transaction").map_err(store_error)?;
         let work = work.work(open, Locked { run, budget, now });
-        tokio::time::timeout(self.limit, work).await.map_err(|_| self.over())
+        let work = tokio::time::timeout(self.limit, work).await.map_err(|_| self.over())?;
+        Ok((work, transaction))
     }
 
     async fn commit_last(
@@ -152,7 +163,14 @@ impl Transactions {
         open: &mut PostgresTransaction,
         commit: &surefoot_kernel_core::Commit,
     ) -> Result<Committed, StoreError> {
-        sqlx::raw_sql(BE_KERNEL).execute(&mut **open).await.map_err(store_error)?;
+        if Way::of(commit) <= Way::Move {
+            match commit_plain_in(open, commit, self.clock.offset()).await? {
+                Plain::Final(Verdict::Written(committed)) => return Ok(*committed),
+                Plain::Final(Verdict::Refused(error)) => return Err(error),
+                // The row says more than the commit does.
+                Plain::Final(Verdict::Busy) | Plain::NotPlain => {}
+            }
+        }
         let now: Timestamp = now(open, &self.clock).await?;
         commit_one(open, commit, now).await
     }
@@ -192,25 +210,29 @@ impl PostgresTransaction {
 
     /// Whether what is about to be committed is what the application did, and nothing less.
     async fn release_guard(&mut self) -> Result<(), StoreError> {
-        if PgTransactionManager::get_transaction_depth(&self.conn) != 1 {
-            return Err(unavailable("a transaction inside of this one is still open"));
-        }
+        self.check_depth()?;
         let released = sqlx::raw_sql(RELEASE_GUARD).execute(&mut *self.conn).await;
-        released.map(drop).map_err(|error| match kind(&error) {
-            Kind::Aborted => StoreError::Refused(Box::new(Said(
-                "a statement of the transaction failed, and its error was passed over: rolled back",
-            ))),
-            // The server has refused it, and rolls back.
-            Kind::Refused | Kind::Conflict | Kind::Locked | Kind::Unavailable
-                if left_nothing(&error) && !is_of_no_transaction(&error) =>
-            {
-                store_error(error)
-            }
-            // The application has ended it, or may have.
-            Kind::Refused | Kind::Conflict | Kind::Locked | Kind::Unavailable => {
-                StoreError::UnknownOutcome(Box::new(error))
-            }
-        })
+        released.map(drop).map_err(not_whole)
+    }
+
+    /// The same for the transaction of a step, by its number.
+    async fn back_to_kernel(&mut self, transaction: &str) -> Result<(), StoreError> {
+        self.check_depth()?;
+        let rows = sqlx::raw_sql(TO_KERNEL).fetch_all(&mut *self.conn).await.map_err(not_whole)?;
+        let now: Option<String> =
+            rows.first().map_or(Ok(None), |row| row.try_get("transaction")).map_err(not_whole)?;
+        if now.as_deref() == Some(transaction) {
+            return Ok(());
+        }
+        let said = Said("the application has ended the transaction of its step");
+        Err(StoreError::UnknownOutcome(Box::new(said)))
+    }
+
+    fn check_depth(&self) -> Result<(), StoreError> {
+        if PgTransactionManager::get_transaction_depth(&self.conn) == 1 {
+            return Ok(());
+        }
+        Err(unavailable("a transaction inside of this one is still open"))
     }
 
     async fn end(mut self) -> Result<(), StoreError> {
@@ -221,6 +243,25 @@ impl PostgresTransaction {
             }
             // A deferred constraint of the application, or a conflict: rolled back, and the connection is closed.
             Err(error) => Err(commit_error(error)),
+        }
+    }
+}
+
+/// Why the end of the application's part cannot be found as it should be.
+fn not_whole(error: sqlx::Error) -> StoreError {
+    match kind(&error) {
+        Kind::Aborted => StoreError::Refused(Box::new(Said(
+            "a statement of the transaction failed, and its error was passed over: rolled back",
+        ))),
+        // The server has refused it, and rolls back.
+        Kind::Refused | Kind::Conflict | Kind::Locked | Kind::Unavailable
+            if left_nothing(&error) && !is_of_no_transaction(&error) =>
+        {
+            store_error(error)
+        }
+        // The application has ended it, or may have.
+        Kind::Refused | Kind::Conflict | Kind::Locked | Kind::Unavailable => {
+            StoreError::UnknownOutcome(Box::new(error))
         }
     }
 }

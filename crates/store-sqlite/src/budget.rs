@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use sqlx::{Row, SqliteConnection};
 
 use surefoot_kernel_core::payload::from_stored;
-use surefoot_kernel_core::{Amount, Amounts, Budget, Commit, Counter, Run, RunId, StoreError};
+use surefoot_kernel_core::{Amount, Amounts, Budget, Commit, Counter, RunId, StoreError};
 
 use crate::error::Fault;
 use crate::event::emit::unreadable;
@@ -29,19 +29,6 @@ pub(crate) fn read_caps(text: &str) -> Result<Amounts, Fault> {
         caps.add(&dimension, Amount::from_millionths(cap));
     }
     Ok(caps)
-}
-
-/// Copies the caps of its version to the counters of a new root run. A child charges its root.
-pub(crate) async fn open(conn: &mut SqliteConnection, run: &Run) -> Result<(), Fault> {
-    if run.origin.root != run.id {
-        return Ok(());
-    }
-    sqlx::query(sql::BUDGET_OPEN)
-        .bind(run.id.to_bytes().to_vec())
-        .bind(run.origin.version.to_bytes().to_vec())
-        .execute(conn)
-        .await?;
-    Ok(())
 }
 
 /// The counters of a root run.

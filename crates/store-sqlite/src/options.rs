@@ -91,7 +91,7 @@ impl SqliteOptions {
             .foreign_keys(true)
             .synchronous(self.synchronous)
             .busy_timeout(busy_timeout)
-            .statement_cache_capacity(200)
+            .statement_cache_capacity(400)
             .thread_name(|id| format!("surefoot-sqlite-{id}"))
             .disable_statement_logging()
     }

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 /// How many rows a multi-row statement writes at once: few texts, so that each stays prepared.
-pub(crate) const SIZES: [usize; 4] = [64, 16, 4, 1];
+pub(crate) const SIZES: [usize; 7] = [64, 32, 16, 8, 4, 2, 1];
 
 /// A statement with a list of rows, in each of the sizes.
 #[derive(Debug)]
-pub(crate) struct Rows([String; 4]);
+pub(crate) struct Rows([String; SIZES.len()]);
 
 impl Rows {
     fn new(template: &str, row: &str) -> Self {
@@ -19,6 +19,14 @@ impl Rows {
                 let _ = write!(rows, "{comma}{row}");
             }
             template.replace("/*rows*/", &rows)
+        }))
+    }
+
+    /// Several statements as one, so that they are one message to the connection.
+    fn together(parts: &[&Self]) -> Self {
+        Self(SIZES.map(|size| {
+            let texts: Vec<&str> = parts.iter().map(|part| part.text(size)).collect();
+            texts.join(";\n")
         }))
     }
 
@@ -95,14 +103,12 @@ statements! {
     EVENT_ORIGINAL = "event/original",
     EVENT_MATCH = "event/match",
     EVENT_INSERT = "event/insert",
-    EVENT_PAYLOAD_WRITE = "event/payload_write",
     EVENT_DELIVERY_WRITE = "event/delivery_write",
     EVENT_DUE = "event/due",
     EVENT_TO_DISPATCH = "event/to_dispatch",
     EVENT_DELIVERIES = "event/deliveries",
     EVENT_DISPATCHED = "event/dispatched",
     EVENT_DISPATCH_FAILED = "event/dispatch_failed",
-    BUDGET_OPEN = "budget/open",
     BUDGET_READ = "budget/read",
     BUDGET_WRITE = "budget/write",
     SIGNAL_INSERT = "signal/insert",
@@ -208,16 +214,28 @@ statements! {
 }
 
 row_statements! {
+    BUDGET_OPEN = "budget/open", "(?)",
     CHILD_CANCEL = "child/cancel", "?",
     RUN_INSERT = "run/insert", "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     RUN_PAYLOAD_WRITE = "run/payload_write", "(?, ?, ?, ?, ?, ?)",
     RUN_HEADS = "run/heads", "?",
     RUN_BY_NO = "run/by_no", "?",
     RUN_RENEW = "run/renew", "?",
+    RUN_PLAIN = "run/plain", "(?, ?, ?, ?, ?, ?)",
+    RUN_PLAIN_STEP = "run/plain_step", "(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    RUN_PLAIN_JOURNAL = "run/plain_journal", "(?, ?, ?, ?, ?, ?)",
     RUN_STEP = "run/step", "(?, ?, ?, ?, ?, ?, ?, ?, ?)",
     RUN_MOVE = "run/move", "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     JOURNAL_APPEND = "run/journal_append", "(?, ?, ?, ?, ?, ?)",
 }
+
+/// Steps and their journals.
+pub(crate) static RUN_PLAIN_WRITE: LazyLock<Rows> =
+    LazyLock::new(|| Rows::together(&[&RUN_PLAIN_STEP, &RUN_PLAIN_JOURNAL]));
+
+/// New runs, what they are started with, and their counters.
+pub(crate) static RUN_START: LazyLock<Rows> =
+    LazyLock::new(|| Rows::together(&[&RUN_INSERT, &RUN_PAYLOAD_WRITE, &BUDGET_OPEN]));
 
 /// Every statement by name, in each of its sizes.
 pub(crate) fn all() -> Vec<(&'static str, &'static str)> {

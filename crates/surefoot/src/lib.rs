@@ -71,11 +71,11 @@ pub use surefoot_kernel_core::{
     BudgetLine, CHILD_DEPTH_MAX, CHILDREN_MAX, CHILDREN_MAX_BYTES, Cancel, Child, ChildResult,
     ChildStore, ChildrenCreated, ChildrenPage, Clock, Code, Dependency, Dispatch, EffectClass,
     EffectKey, EffectState, Emission, EmitError, Event, EventId, EventStore, Fact, Failure, Fence,
-    FenceError, IdError, Ids, Invocation, JournalEntry, LoadRequest, Micros, NameRule,
-    OperatorStore, Phase, PlanStore, PlannedEffect, PublishError, Published, Run, RunFilter, RunId,
-    RunState, RunStore, SaidBy, Scope, SessionId, Signal, SignalError, SignalSent, StepKey,
-    StoreError, Stored, Timestamp, Trace, TraceContext, TxStore, ValueResolver, VersionId, WakeBus,
-    WorkflowKey,
+    FenceError, IdError, Ids, Invocation, JournalEntry, LoadRequest, Measure, Micros, NameRule,
+    NotWritten, OperatorStore, Phase, PlanStore, PlannedEffect, PublishError, Published, Run,
+    RunFilter, RunId, RunState, RunStore, SaidBy, Scope, SessionId, Signal, SignalError,
+    SignalSent, StepKey, StoreError, Stored, Timestamp, Trace, TraceContext, TxStore,
+    ValueResolver, VersionId, WakeBus, WorkflowKey,
 };
 pub use surefoot_language::{
     Access, Action, ActionDecl, ActionInput, ActionOutput, ActionResult, Ambiguous, AmbiguousCx,
@@ -104,8 +104,9 @@ pub use surefoot_testkit as testkit;
 pub use surefoot_worker::coordinate;
 pub use surefoot_worker::{
     AfterCommit, AwaitError, CancelError, CancelOutcome, Claim, DryRunError, DryRunWorker, Gate,
-    Health, Kernel, KernelBuilder, Misfire, NotYet, Publication, Running, Scoped, StepInterest,
-    SystemClock, SystemIds, Tick, Ticked, Worker, WorkerBuilder, WorkerError, WorkerWaker,
+    Health, Kernel, KernelBuilder, Metrics, Misfire, NotYet, Publication, Running, Scoped,
+    StepInterest, SystemClock, SystemIds, Tick, Ticked, Worker, WorkerBuilder, WorkerError,
+    WorkerWaker,
 };
 
 /// All that an application types: `use surefoot::prelude::*;`.

@@ -88,7 +88,7 @@ pub struct WorkerBuilder<S: TxStore> {
     values: Option<Values>,
     authorize: Option<Authorize>,
     bus: Option<Arc<dyn WakeBus>>,
-    trace: Option<Arc<dyn Trace>>,
+    observers: Vec<Arc<dyn Trace>>,
     catch_up: Duration,
     misfire: Misfire,
     schedules: Option<Arc<dyn ScheduleStore>>,
@@ -106,7 +106,7 @@ impl<S: TxStore> WorkerBuilder<S> {
             values: None,
             authorize: None,
             bus: None,
-            trace: None,
+            observers: Vec::new(),
             catch_up: CATCH_UP,
             misfire: Misfire::default(),
             schedules: None,
@@ -185,9 +185,9 @@ impl<S: TxStore> WorkerBuilder<S> {
         self
     }
 
-    /// Observes runs and steps.
+    /// Observes runs and steps, beside those that do already: `Metrics` is one that counts.
     pub fn trace(mut self, trace: impl Trace + 'static) -> Self {
-        self.trace = Some(Arc::new(trace));
+        self.observers.push(Arc::new(trace));
         self
     }
 
@@ -219,7 +219,7 @@ impl<S: TxStore> WorkerBuilder<S> {
             values: self.values,
             authorize: self.authorize,
             bus: self.bus,
-            trace: self.trace,
+            observers: self.observers,
             catch_up: self.catch_up.into(),
             misfire: self.misfire,
             schedules: self.schedules,

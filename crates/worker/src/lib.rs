@@ -10,6 +10,7 @@ mod dry_run;
 mod engine;
 mod error;
 mod kernel;
+mod metrics;
 mod system;
 mod worker;
 
@@ -21,6 +22,7 @@ pub use kernel::{
     AfterCommit, CancelOutcome, Kernel, KernelBuilder, Publication, Scoped, StepInterest,
     WorkerWaker,
 };
+pub use metrics::Metrics;
 pub use surefoot_sync_core::Misfire;
 pub use system::{SystemClock, SystemIds};
 pub use worker::{Health, Running, Tick, Ticked, Worker};

@@ -49,7 +49,12 @@ const ROWS: &[Row] = &[
     Row { name: STORE_POSTGRES, uses: &[CORE], tests: &[LANGUAGE, WORKER, TESTKIT] },
     Row { name: WORKER, uses: &[CORE, LANGUAGE, SYNC_CORE], tests: &[TESTKIT] },
     Row { name: OPERATOR, uses: &[CORE, LANGUAGE], tests: &[TESTKIT] },
-    Row { name: CONSOLE, uses: &[CORE, LANGUAGE, OPERATOR], tests: &[TESTKIT, TEST_SERVERS] },
+    Row {
+        name: CONSOLE,
+        uses: &[CORE, LANGUAGE, OPERATOR],
+        // Whose counters it shows.
+        tests: &[TESTKIT, TEST_SERVERS, WORKER],
+    },
     Row {
         name: ACTIONS,
         uses: &[CORE, LANGUAGE, SYNC_CORE],

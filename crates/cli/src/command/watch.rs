@@ -8,7 +8,7 @@ use surefoot_operator::{Operator, RunView, WatchedStep};
 use super::{Context, OneRun, Printed};
 use crate::Exit;
 use crate::error::CliError;
-use crate::page::{clean, to_stderr, to_stdout};
+use crate::page::{clean, plain_json, to_stderr, to_stdout};
 use crate::render::at;
 
 /// Arguments of `watch`.
@@ -86,5 +86,5 @@ fn end(cx: &Context<'_>, run: &RunView) -> Result<Printed, CliError> {
 
 fn json(view: &impl serde::Serialize) -> Result<String, CliError> {
     let text = serde_json::to_string(view).map_err(|error| CliError::Output(error.into()))?;
-    Ok(text + "\n")
+    Ok(plain_json(&text) + "\n")
 }

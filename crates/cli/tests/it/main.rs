@@ -8,7 +8,9 @@ mod database;
 #[cfg(feature = "demo")]
 mod demo;
 mod dry_running;
+mod harmless;
 mod looking;
+mod operating;
 mod places;
 mod refusals;
 mod retaining;

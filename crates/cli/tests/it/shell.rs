@@ -146,13 +146,17 @@ impl Shell {
     /// The run's mail fails for good.
     pub(crate) fn failed(&self) -> RunId {
         let run = self.emitted();
+        self.fails_with(run, Failure::new("NO_ADDRESS", "the supplier has no address"));
+        run
+    }
+
+    /// The mail of a run that is due fails for good.
+    pub(crate) fn fails_with(&self, run: RunId, failure: Failure) {
         self.work(async |store| {
             let (mut drive, _) = claimed(store, run).await;
-            let failure = Failure::new("NO_ADDRESS", "the supplier has no address");
             let answer = Answer::Failed { failure, retryable: false, retry_after: None };
             drive.answer(store, &"steps.0".into(), answer).await.unwrap();
         });
-        run
     }
 
     /// Nobody can tell what became of the run's payment.

@@ -15,7 +15,12 @@ impl<S: EventStore, V: View> EventStore for CodecStore<S, V> {
     async fn event_emit(&self, emit: Emit) -> Result<Emission, EmitError> {
         let emit = self.encode_emit(emit).map_err(StoreError::from)?;
         let mut emission = self.inner.event_emit(emit).await?;
-        emission.started.iter_mut().for_each(|run| self.decode_row(run));
+        for stored in &mut emission.started {
+            // It is recorded in any case: whoever drives it reads it again, and hears why it cannot be decoded.
+            if self.decode_stored(stored).is_err() {
+                stored.invocation = None;
+            }
+        }
         Ok(emission)
     }
 

@@ -78,10 +78,10 @@ impl<S: RunStore, V: View> RunStore for CodecStore<S, V> {
     }
 }
 
-impl<S: RunStore, V: View> CodecStore<S, V> {
+impl<S, V: View> CodecStore<S, V> {
     /// A run that goes on must not go on with a placeholder: what cannot be decoded makes its journal unreadable, which
     /// is a person's matter. Of a run that has ended the row is all that people ask for.
-    fn decode_stored(&self, stored: &mut Stored) -> Result<(), StoreError> {
+    pub(super) fn decode_stored(&self, stored: &mut Stored) -> Result<(), StoreError> {
         let origin = stored.run.origin.clone();
         let mut decoder = self.decoder(Site::of(&origin));
         decoder.run(&mut stored.run);

@@ -4,7 +4,7 @@ use askama::Template;
 use axum::body::Bytes;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use axum::http::header::{self, HeaderValue};
+use axum::http::header::{self, HeaderMap, HeaderValue};
 use axum::http::request::Parts;
 use axum::response::Response;
 
@@ -49,7 +49,14 @@ pub(crate) async fn enter(State(shared): State<Shared>, mut parts: Parts, body: 
     }
     let response = answer::go_to(&format!("{base}{next}"));
     // A token has only characters that a cookie may have.
-    with_cookie(response, &base, token, "")
+    let only_by_tls = if came_by_tls(&parts.headers) { "; Secure" } else { "" };
+    with_cookie(response, &base, token, only_by_tls)
+}
+
+/// Whether the form was sent from a page that the browser got over TLS. There is none here: that is the business of a
+/// proxy, and the browser is who knows.
+fn came_by_tls(headers: &HeaderMap) -> bool {
+    headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https://"))
 }
 
 pub(crate) async fn leave(mut parts: Parts) -> Response {

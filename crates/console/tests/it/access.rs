@@ -158,3 +158,25 @@ async fn an_application_mounts_it_under_a_path_and_an_authentication_of_its_own(
     }
     serving.abort();
 }
+
+#[tokio::test]
+async fn behind_tls_the_cookie_is_for_tls_only() {
+    let world = World::published().await;
+    let served = Served::of(&world).await;
+    for (origin, is_secure) in [("https://shop.example", true), ("http://shop.example", false)] {
+        let mut stream = TcpStream::connect(served.address).await.unwrap();
+        let body = format!("token={VIEWER}");
+        let request = format!(
+            "POST /sign-in HTTP/1.1\r\nHost: shop.example\r\nOrigin: {origin}\r\nSec-Fetch-Site: same-origin\r\n\
+             Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\
+             Connection: close\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).await.unwrap();
+        let cookie = text.lines().find(|line| line.starts_with("set-cookie: ")).unwrap_or(&text);
+        assert!(cookie.contains("HttpOnly; SameSite=Strict"), "{cookie}");
+        assert_eq!(cookie.contains("; Secure"), is_secure, "{cookie}");
+    }
+}

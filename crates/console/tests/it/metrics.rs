@@ -1,11 +1,12 @@
 //! Metrics tell what is there, in a form that a scraper can read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+use surefoot_testkit::Exposition;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::client::{Served, VIEWER};
+use crate::client::{Served, VIEWER, console, with_tokens};
 use crate::world::World;
 
 async fn scraped(served: &Served, token: &str) -> (String, String) {
@@ -20,27 +21,6 @@ async fn scraped(served: &Served, token: &str) -> (String, String) {
     (head.to_owned(), body.to_owned())
 }
 
-/// The values by series. Every line has the form that the format asks for.
-fn values(text: &str) -> BTreeMap<String, f64> {
-    let (mut values, mut announced) = (BTreeMap::new(), BTreeSet::new());
-    for line in text.lines() {
-        if let Some(of) = line.strip_prefix("# TYPE ") {
-            let (name, kind) = of.split_once(' ').unwrap();
-            assert_eq!(kind, "gauge");
-            assert!(announced.insert(name.to_owned()), "{name} twice");
-        } else if !line.starts_with("# HELP ") {
-            let (series, value) = line.rsplit_once(' ').unwrap();
-            let name = series.split('{').next().unwrap();
-            assert!(announced.contains(name), "{line}");
-            assert!(name.bytes().all(|it| it.is_ascii_lowercase() || it == b'_'), "{line}");
-            let before = values.insert(series.to_owned(), value.parse().unwrap());
-            assert_eq!(before, None, "{series} twice");
-        }
-    }
-    assert!(text.ends_with('\n'));
-    values
-}
-
 #[tokio::test]
 async fn a_counted_scenario_is_told_as_it_was() {
     let world = World::published().await;
@@ -50,7 +30,7 @@ async fn a_counted_scenario_is_told_as_it_was() {
     let (head, text) = scraped(&served, VIEWER).await;
     assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
     assert!(head.contains("content-type: text/plain; version=0.0.4"), "{head}");
-    let values = values(&text);
+    let values = Exposition::parse(&text).unwrap();
     for (series, value) in [
         ("surefoot_healthy{app=\"shop\"}", 0.0),
         ("surefoot_runs{app=\"shop\",state=\"needs_attention\"}", 1.0),
@@ -63,8 +43,55 @@ async fn a_counted_scenario_is_told_as_it_was() {
         ("surefoot_worker_slots_busy{app=\"shop\"}", 1.0),
         ("surefoot_clock_skew_seconds{app=\"shop\"}", 0.0),
     ] {
-        assert_eq!(values.get(series), Some(&value), "{series}: {text}");
+        assert_eq!(values.value(series), Some(value), "{series}: {text}");
     }
     let (head, _) = scraped(&served, "nobody-0123456789abcdef").await;
     assert!(head.starts_with("HTTP/1.1 401 "), "{head}");
+}
+
+#[tokio::test]
+async fn what_the_application_counts_stands_beside_it() {
+    let world = World::published().await;
+    let more =
+        || "# HELP orders_total Orders.\n# TYPE orders_total counter\norders_total 3\n".to_owned();
+    let console = console(&world, with_tokens()).metrics(more);
+    let served = Served::on(console, Default::default()).await;
+    let (_, text) = scraped(&served, VIEWER).await;
+    let page = Exposition::parse(&text).unwrap();
+    assert_eq!(page.value("orders_total"), Some(3.0));
+    assert_eq!(page.value("surefoot_healthy{app=\"shop\"}"), Some(1.0));
+}
+
+/// The words in a text that are names of metrics.
+fn named(text: &str) -> BTreeSet<&str> {
+    let words = text.split(|it: char| !(it.is_ascii_alphanumeric() || it == '_'));
+    words.filter(|word| word.starts_with("surefoot_")).collect()
+}
+
+#[tokio::test]
+async fn every_metric_of_the_dashboard_and_of_the_docs_exists_and_all_are_documented() {
+    let world = World::published().await;
+    let metrics = surefoot_worker::Metrics::new("shop");
+    let console = console(&world, with_tokens()).metrics(move || metrics.text());
+    let served = Served::on(console, Default::default()).await;
+    let (_, text) = scraped(&served, VIEWER).await;
+    let page = Exposition::parse(&text).unwrap();
+    let there = page.names();
+    let dashboard = include_str!("../../../../docs/grafana.json");
+    let json: serde_json::Value = serde_json::from_str(dashboard).unwrap();
+    let panels = json["panels"].as_array().unwrap();
+    let shown: BTreeSet<&str> = panels
+        .iter()
+        .flat_map(|panel| panel["targets"].as_array().into_iter().flatten())
+        .flat_map(|target| named(target["expr"].as_str().unwrap()))
+        .collect();
+    assert!(panels.len() > 8 && shown.len() > 15, "{shown:?}");
+    let strange: Vec<_> = shown.difference(&there).collect();
+    assert!(strange.is_empty(), "no such metrics: {strange:?}");
+    let docs = include_str!("../../../../docs/http-api.md");
+    let docs = named(docs);
+    for name in &there {
+        let family = ["_bucket", "_sum", "_count"].iter().find_map(|end| name.strip_suffix(end));
+        assert!(docs.contains(family.unwrap_or(name)), "{name} is not in docs/http-api.md");
+    }
 }

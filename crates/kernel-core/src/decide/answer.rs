@@ -27,7 +27,7 @@ pub(super) fn prepared(
         return Err(wrong_state(&held.run, "the call is marked already"));
     }
     match result {
-        Prepared::Stopped(answer) => Ok(without_effect(held, open, step, answer, now)),
+        Prepared::Stopped(answer) => Ok(without_effect((held, plan), open, step, answer, now)),
         Prepared::Ready { .. } if held.run.cancel.is_some() => {
             Ok(super::advance::end(held, End::Canceled, now))
         }
@@ -93,9 +93,8 @@ pub(super) fn worked(
     if open.policy.class != EffectClass::Transactional {
         return Err(wrong_state(&held.run, "only a transactional step works in a transaction"));
     }
-    let mut facts: Vec<Fact> = charge(held, step, cost).into_iter().collect();
-    facts.push(completed(step, output, SaidBy::Action));
-    Ok(then_cancel(held, facts, Durability::Now, now))
+    let facts: Vec<Fact> = charge(held, step, cost).into_iter().collect();
+    Ok(succeeded((held, plan), step, output, facts, now))
 }
 
 /// The action came back.
@@ -111,7 +110,7 @@ pub(super) fn answered(
         (EffectClass::Ambiguous, None) => {
             Err(wrong_state(&held.run, "no call of this step is marked"))
         }
-        (EffectClass::Ambiguous, Some(_)) => Ok(after_mark(held, open, step, answer, now)),
+        (EffectClass::Ambiguous, Some(_)) => Ok(after_mark((held, plan), open, step, answer, now)),
         (EffectClass::Idempotent, _) => match answer {
             Answer::OutputRefused { error, evidence } => {
                 Ok(output_refused(held, (step, open.action), error, evidence, now))
@@ -120,32 +119,47 @@ pub(super) fn answered(
             | Answer::Failed { .. }
             | Answer::Waiting { .. }
             | Answer::Unknown { .. }
-            | Answer::NotCalled) => Ok(without_effect(held, open, step, answer, now)),
+            | Answer::NotCalled) => Ok(without_effect((held, plan), open, step, answer, now)),
         },
         (EffectClass::Pure | EffectClass::Transactional, _) => {
-            Ok(without_effect(held, open, step, answer, now))
+            Ok(without_effect((held, plan), open, step, answer, now))
         }
     }
 }
 
+/// The outcome of a step that is no pure one. If it was the last, the end of the run needs no commit of its own.
+fn succeeded(
+    (held, plan): (&Held, &Plan),
+    step: &StepKey,
+    output: Value,
+    mut facts: Vec<Fact>,
+    now: Timestamp,
+) -> Decision {
+    let is_last = held.run.cancel.is_none() && held.cursor.is_at_last(plan);
+    let end = is_last.then(|| End::Succeeded { result: output.clone(), message: None, step: None });
+    facts.push(completed(step, output, SaidBy::Action));
+    facts.extend(end.map(|end| Fact::Ended { end, at: now }));
+    then_cancel(held, facts, Durability::Now, now)
+}
+
 /// The answer of a step that has no open mark.
 fn without_effect(
-    held: &Held,
+    (held, plan): (&Held, &Plan),
     open: Open<'_>,
     step: &StepKey,
     answer: Answer,
     now: Timestamp,
 ) -> Decision {
     match answer {
-        Answer::Succeeded { output } => {
-            let durability = match open.policy.class {
-                EffectClass::Pure => Durability::Lazy,
-                EffectClass::Transactional | EffectClass::Idempotent | EffectClass::Ambiguous => {
-                    Durability::Now
-                }
-            };
-            then_cancel(held, vec![completed(step, output, SaidBy::Action)], durability, now)
-        }
+        Answer::Succeeded { output } => match open.policy.class {
+            EffectClass::Pure => {
+                let facts = vec![completed(step, output, SaidBy::Action)];
+                then_cancel(held, facts, Durability::Lazy, now)
+            }
+            EffectClass::Transactional | EffectClass::Idempotent | EffectClass::Ambiguous => {
+                succeeded((held, plan), step, output, Vec::new(), now)
+            }
+        },
         Answer::OutputRefused { error, .. } => {
             failed_for_good(held, (step, open.node), error, None, SaidBy::Action, now)
         }
@@ -169,7 +183,7 @@ fn without_effect(
 
 /// The answer of an ambiguous action, whose call was marked.
 fn after_mark(
-    held: &Held,
+    (held, plan): (&Held, &Plan),
     open: Open<'_>,
     step: &StepKey,
     answer: Answer,
@@ -177,10 +191,7 @@ fn after_mark(
 ) -> Decision {
     let nothing = || vec![Fact::NothingHappened { step: step.clone(), by: SaidBy::Action }];
     match answer {
-        Answer::Succeeded { output } => {
-            let fact = completed(step, output, SaidBy::Action);
-            then_cancel(held, vec![fact], Durability::Now, now)
-        }
+        Answer::Succeeded { output } => succeeded((held, plan), step, output, Vec::new(), now),
         Answer::OutputRefused { error, evidence } => {
             output_refused(held, (step, open.action), error, evidence, now)
         }

@@ -115,6 +115,14 @@ impl Cursor {
         Ok(Next::Step { key: key_of(&self.frames), node: self.node(plan)? })
     }
 
+    /// Whether no step comes after the one at which the run stands: its output is the run's result.
+    pub(crate) fn is_at_last(&self, plan: &Plan) -> bool {
+        match &self.frames[..] {
+            [frame] => frame.index + 1 == plan.steps.len(),
+            [] | [_, _, ..] => false,
+        }
+    }
+
     /// Renders a value slot of the next step.
     ///
     /// # Errors

@@ -2,9 +2,9 @@
 
 use async_trait::async_trait;
 
-use super::{EmitError, SignalError, StoreError};
+use super::{EmitError, SignalError, StoreError, Stored};
 use crate::event::{CheckedEvent, CheckedSignal};
-use crate::{App, BadName, EventId, Micros, Run, RunId, Scope, SessionId, WorkflowKey};
+use crate::{App, BadName, EventId, Micros, RunId, Scope, SessionId, WorkflowKey};
 
 /// Records events and signals, and creates runs.
 #[async_trait]
@@ -79,8 +79,8 @@ pub struct Emission {
     pub new: bool,
     /// Whether its payload equals the recorded one's.
     pub same_payload: bool,
-    /// Runs that this call started as running, for the local worker.
-    pub started: Vec<Run>,
+    /// Runs that this call started as running, for the local worker: as reading them whole would bring them.
+    pub started: Vec<Stored>,
 }
 
 impl Emission {

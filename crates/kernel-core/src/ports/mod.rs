@@ -22,7 +22,7 @@ pub use children::{
     GroupRow,
 };
 pub use commit::{Audit, Commit, Committed, JournalEntry, JournalText};
-pub use edge::{Clock, Ids, PassTime, Trace, ValueResolver, WakeBus};
+pub use edge::{Clock, Ids, Measure, NotWritten, PassTime, Trace, ValueResolver, WakeBus};
 pub use error::{EmitError, FenceError, PublishError, SignalError, Source, StoreError};
 pub use events::{Dispatched, Eager, Emission, Emit, EventStore, SendSignal, SignalSent};
 pub use operator::{

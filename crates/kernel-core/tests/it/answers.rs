@@ -52,7 +52,10 @@ fn outcomes_are_recorded_with_the_durability_of_their_class() {
         drive.succeed(json!(5));
         assert_eq!(drive.durability, durability, "{class}");
         assert_eq!(drive.completed("steps.0"), Some(&json!(5)));
-        drive.advance();
+        // The last outcome ends the run, but for one that would be computed again.
+        if class == EffectClass::Pure {
+            drive.advance();
+        }
         let result = Phase::Succeeded { result: json!(5), message: None };
         assert_eq!(drive.run().phase, result);
     }

@@ -104,7 +104,7 @@ fn a_transactional_step_pays_with_its_outcome() {
     assert!(
         matches!(
             &drive.facts[..],
-            [Fact::Charged(_), Fact::StepCompleted { by: SaidBy::Action, .. }]
+            [Fact::Charged(_), Fact::StepCompleted { by: SaidBy::Action, .. }, Fact::Ended { .. }]
         ),
         "{:?}",
         drive.facts

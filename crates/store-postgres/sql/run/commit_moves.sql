@@ -16,6 +16,7 @@ WITH clock AS MATERIALIZED (
     wake_at = x.wake_at, detail = x.detail, effect_step = x.effect_step,
     effect_action = x.effect_action, effect_state = x.effect_state, effect_since = x.effect_since,
     effect_evidence = x.effect_evidence,
+    effectful = x.effect_step IS NOT NULL OR (x.state = 'running' AND r.effectful),
     claimable_at = CASE WHEN x.state = 'running' THEN r.claimable_at ELSE x.claimable_at END,
     lease_until = CASE WHEN x.state = 'running' THEN r.lease_until END,
     lease_length = CASE WHEN x.state = 'running' THEN r.lease_length END,

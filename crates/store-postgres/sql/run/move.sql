@@ -9,8 +9,9 @@ UPDATE surefoot.run AS r SET
     lease_owner = x.lease_owner, claim_nonce = x.claim_nonce, wait_app_wide = x.wait_app_wide,
     wait_scope = x.wait_scope, wait_kind = x.wait_kind, wait_key = x.wait_key,
     effect_step = x.effect_step, effect_action = x.effect_action, effect_state = x.effect_state,
-    effect_since = x.effect_since, effect_evidence = x.effect_evidence, cancel = x.cancel,
-    signal = x.signal, resume = x.resume
+    effect_since = x.effect_since, effect_evidence = x.effect_evidence,
+    effectful = x.effect_step IS NOT NULL OR (x.state = 'running' AND r.effectful),
+    cancel = x.cancel, signal = x.signal, resume = x.resume
 FROM unnest(
     $1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
     $7::bigint[], $8::text[], $9::text[], $10::text[], $11::bigint[], $12::bigint[],

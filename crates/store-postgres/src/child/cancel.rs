@@ -66,12 +66,6 @@ pub(crate) async fn carry_on(
     Ok(carried)
 }
 
-/// Whether there is anything to carry on.
-pub(crate) async fn is_pending(conn: &mut PgConnection, app: &App) -> Result<bool, Fault> {
-    let query = sqlx::query(sql::CHILD_CANCEL_PENDING).bind(app.as_str());
-    Ok(query.fetch_one(conn).await?.try_get("pending")?)
-}
-
 async fn next(
     conn: &mut PgConnection,
     app: &App,

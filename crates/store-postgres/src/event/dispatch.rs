@@ -12,6 +12,7 @@ use surefoot_kernel_core::{
 };
 
 use super::emit::{Match, new_run};
+use crate::clock::StoreClock;
 use crate::error::{Fault, unreadable};
 use crate::keys::{Key, sorted_keys};
 use crate::plan::list::{read_json, read_key, read_small, read_time};
@@ -48,9 +49,9 @@ impl Op for DispatchDue {
 pub(crate) async fn is_due(
     conn: &mut PgConnection,
     app: &App,
-    now: Timestamp,
+    clock: &StoreClock,
 ) -> Result<bool, Fault> {
-    let query = sqlx::query(sql::EVENT_DUE).bind(app.as_str()).bind(now.micros());
+    let query = sqlx::query(sql::EVENT_DUE).bind(app.as_str()).bind(clock.offset());
     Ok(query.fetch_optional(conn).await?.is_some())
 }
 

@@ -9,8 +9,9 @@ use sqlx::{PgConnection, Row};
 use uuid::Uuid;
 
 use surefoot_kernel_core::{
-    Commit, Dispatch, Eager, Emission, Emit, EmitError, EventId, Lease, Mode, Origin, Place,
-    RowInput, Run, RunId, START_EVENT, StoreError, Timestamp, VersionId, WorkflowKey, decide_row,
+    Commit, Dispatch, Eager, Emission, Emit, EmitError, EventId, Invocation, Lease, Mode, Origin,
+    Place, Receipt, RowInput, Run, RunId, START_EVENT, StoreError, Stored, Timestamp, VersionId,
+    WorkflowKey, decide_row,
 };
 
 use super::dispatch::start_deferred;
@@ -45,7 +46,7 @@ pub(crate) struct Record<'a> {
     /// One per match, if they are created at once.
     pub(crate) runs: Vec<Run>,
     /// Those that a local worker has slots for: running from the first moment on.
-    started: Vec<Run>,
+    started: Vec<Stored>,
 }
 
 /// What became of an event.
@@ -110,14 +111,22 @@ impl<'a> Record<'a> {
         let slots = usize::try_from(eager.slots).unwrap_or(usize::MAX);
         let lease =
             Lease { owner: eager.session, until: self.now.plus(eager.lease), length: eager.lease };
-        for run in &mut self.runs {
+        for (run, matched) in self.runs.iter_mut().zip(&self.matches) {
             if self.started.len() < slots
                 && eager.footprints.contains(&run.origin.footprint)
                 && let Ok(facts) =
                     decide_row(run, RowInput::Claim { lease: lease.clone() }, self.now)
             {
                 *run = Commit::new(run, &facts).after;
-                self.started.push(run.clone());
+                let activation = matched.authorization.as_ref();
+                let invocation = Invocation::of_event(&self.emit.event, activation);
+                self.started.push(Stored {
+                    receipt: Receipt::attest(run),
+                    run: run.clone(),
+                    invocation: Some(invocation),
+                    journal: Ok(Vec::new()),
+                    now: self.now,
+                });
             }
         }
     }

@@ -17,10 +17,9 @@ impl EventStore for PostgresStore {
     }
 
     async fn event_dispatch(&self, app: &App, limit: u32) -> Result<Dispatched, StoreError> {
-        let of = app.clone();
-        let is_due = self.read_now(move |conn, now| {
-            Box::pin(async move { dispatch::is_due(conn, &of, now).await })
-        });
+        let (of, clock) = (app.clone(), self.clock().clone());
+        let is_due = self
+            .read(move |conn| Box::pin(async move { dispatch::is_due(conn, &of, &clock).await }));
         if !is_due.await? {
             return Ok(Dispatched::default());
         }

@@ -56,10 +56,9 @@ impl RunStore for PostgresStore {
     }
 
     async fn run_recover(&self, scan: Scan) -> Result<Recovered, StoreError> {
-        let asked = scan.clone();
-        let due = self.read_now(move |conn, now| {
-            Box::pin(async move { recover::due(conn, &asked, now).await })
-        });
+        let (asked, clock) = (scan.clone(), self.clock().clone());
+        let due = self
+            .read(move |conn| Box::pin(async move { recover::due(conn, &asked, &clock).await }));
         let due = due.await?;
         if due.is_empty() {
             return Ok(Recovered::default());

@@ -11,10 +11,10 @@ use uuid::Uuid;
 
 use surefoot_kernel_core::{Commit, Micros, Phase, RunId, StoreError, Timestamp, Todo};
 
-use super::columns::{Counters, Effects, Ends};
+use super::columns::{Counters, Effects, Ends, Statement};
 use super::commit::{Verdict, written};
 use super::row::int;
-use crate::error::{Fault, commit_error};
+use crate::error::{Fault, commit_error, store_error};
 use crate::keys::Key;
 use crate::sql;
 
@@ -72,12 +72,26 @@ pub(crate) async fn commit_plain(
     commits: &[&Commit],
     offset: i64,
 ) -> Result<Vec<Said>, StoreError> {
-    let has_moves = commits.iter().any(|commit| Way::of(commit) != Way::Step);
-    let statement = if has_moves { sql::RUN_COMMIT_MOVES } else { sql::RUN_COMMIT_STEPS };
-    let query = Columns::of(commits, has_moves)?.bind(sqlx::query(statement), offset, has_moves);
-    let row = query.fetch_one(conn).await.map_err(commit_error)?;
+    let row = statement(commits, offset)?.fetch_one(conn).await.map_err(commit_error)?;
     // Whatever it says, it has been committed.
     answers(&row, commits).map_err(|error| StoreError::UnknownOutcome(Box::new(error)))
+}
+
+/// The same for one, inside a transaction that is not over.
+pub(crate) async fn commit_plain_in(
+    conn: &mut PgConnection,
+    commit: &Commit,
+    offset: i64,
+) -> Result<Said, StoreError> {
+    let row = statement(&[commit], offset)?.fetch_one(conn).await.map_err(store_error)?;
+    let said = answers(&row, &[commit]).map_err(store_error)?.pop();
+    Ok(said.unwrap_or(Said::Final(Verdict::Busy)))
+}
+
+fn statement<'q>(commits: &[&'q Commit], offset: i64) -> Result<Statement<'q>, Fault> {
+    let has_moves = commits.iter().any(|commit| Way::of(commit) != Way::Step);
+    let statement = if has_moves { sql::RUN_COMMIT_MOVES } else { sql::RUN_COMMIT_STEPS };
+    Ok(Columns::of(commits, has_moves)?.bind(sqlx::query(statement), offset, has_moves))
 }
 
 #[derive(Default)]
@@ -126,12 +140,7 @@ impl<'a> Columns<'a> {
         Ok(columns)
     }
 
-    fn bind(
-        self,
-        query: super::columns::Statement<'a>,
-        offset: i64,
-        has_moves: bool,
-    ) -> super::columns::Statement<'a> {
+    fn bind(self, query: Statement<'a>, offset: i64, has_moves: bool) -> Statement<'a> {
         let query = query
             .bind(self.ids)
             .bind(self.generations)

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 
 use surefoot_kernel_core::{
@@ -11,8 +10,9 @@ use surefoot_kernel_core::{
 
 use super::read::lock_free_runs;
 use super::wake::{wake_all, write_decided};
-use crate::child::cancel::{carry_on, is_pending};
+use crate::child::cancel::carry_on;
 use crate::child::settle::make_room;
+use crate::clock::StoreClock;
 use crate::error::Fault;
 use crate::keys::Key;
 use crate::sql;
@@ -62,43 +62,35 @@ impl Due {
 pub(crate) async fn due(
     conn: &mut PgConnection,
     scan: &Scan,
-    now: Timestamp,
+    clock: &StoreClock,
 ) -> Result<Due, Fault> {
     let limit = scan.limit.clamp(1, RECOVER_MAX);
     // One more than the limit says whether there are more.
     let ask = i64::from(limit).saturating_add(1);
-    let app = scan.app.as_str();
-    let signaled = sqlx::query(sql::RUN_SIGNALED).bind(app).bind(ask);
-    let signaled = ids(&signaled.fetch_all(&mut *conn).await?)?;
-    let overdue = sqlx::query(sql::RUN_OVERDUE).bind(app).bind(now.micros()).bind(ask);
-    let overdue = ids(&overdue.fetch_all(&mut *conn).await?)?;
-    let over = sqlx::query(sql::CHILD_OVER).bind(app).bind(ask);
-    let over = ids(&over.fetch_all(&mut *conn).await?)?;
-    let room = sqlx::query(sql::CHILD_ROOM).bind(app).bind(ask);
-    let room = groups(&room.fetch_all(&mut *conn).await?)?;
-    let cancels = is_pending(conn, &scan.app).await?;
-    let gone = sqlx::query(sql::RUN_GONE).bind(app).bind(now.micros()).bind(ask);
-    let mut gone = ids(&gone.fetch_all(&mut *conn).await?)?;
+    let query = sqlx::query(sql::RUN_DUE).bind(scan.app.as_str()).bind(ask).bind(clock.offset());
+    let mut due = Due::default();
     let mut seen = HashSet::new();
-    let mut wakes: Vec<RunId> =
-        signaled.into_iter().chain(over).chain(overdue).filter(|run| seen.insert(*run)).collect();
+    for row in query.fetch_all(conn).await? {
+        match row.try_get("kind")? {
+            "wake" => {
+                let run = RunId::of_key(row.try_get("id")?);
+                if seen.insert(run) {
+                    due.wakes.push(run);
+                }
+            }
+            "gone" => due.gone.push(RunId::of_key(row.try_get("id")?)),
+            "room" => {
+                let step: String = row.try_get("step")?;
+                due.room.push((RunId::of_key(row.try_get("id")?), StepKey::from(step)));
+            }
+            _ => due.cancels = true,
+        }
+    }
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let more = wakes.len() > limit || gone.len() > limit || room.len() > limit;
-    wakes.truncate(limit);
-    gone.truncate(limit);
-    Ok(Due { wakes, gone, room, cancels, more })
-}
-
-fn ids(rows: &[PgRow]) -> Result<Vec<RunId>, Fault> {
-    rows.iter().map(|row| Ok(RunId::of_key(row.try_get("id")?))).collect()
-}
-
-fn groups(rows: &[PgRow]) -> Result<Vec<(RunId, StepKey)>, Fault> {
-    let read = |row: &PgRow| {
-        let step: String = row.try_get("step")?;
-        Ok((RunId::of_key(row.try_get("parent")?), StepKey::from(step)))
-    };
-    rows.iter().map(read).collect()
+    due.more = due.wakes.len() > limit || due.gone.len() > limit || due.room.len() > limit;
+    due.wakes.truncate(limit);
+    due.gone.truncate(limit);
+    Ok(due)
 }
 
 async fn recover(

@@ -52,7 +52,7 @@ async fn crash_points_keep_the_contract() {
 /// Covers field fault 140.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn crash_points_of_a_tree_keep_the_contract() {
-    some(WithChildren::new(), 31, (71, 22)).await;
+    some(WithChildren::new(), 31, (67, 21)).await;
 }
 
 /// Covers behaviours 139, 140.
@@ -64,7 +64,7 @@ async fn crash_points_with_people_keep_the_contract() {
 /// Covers behaviour 108.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn crash_points_of_a_cancel_keep_the_contract() {
-    some(Canceled::new(), 27, (60, 22)).await;
+    some(Canceled::new(), 27, (59, 22)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -78,7 +78,7 @@ async fn every_crash_point_keeps_the_contract() {
 #[ignore = "soak"]
 async fn every_crash_point_of_a_tree_keeps_the_contract() {
     let documented = include_str!("../../../../docs/crash-points-children.md");
-    all(WithChildren::new(), (71, 678), documented).await;
+    all(WithChildren::new(), (67, 626), documented).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -92,7 +92,7 @@ async fn every_crash_point_with_people_keeps_the_contract() {
 #[ignore = "soak"]
 async fn every_crash_point_of_a_cancel_keeps_the_contract() {
     let documented = include_str!("../../../../docs/crash-points-cancel.md");
-    all(Canceled::new(), (60, 591), documented).await;
+    all(Canceled::new(), (59, 578), documented).await;
 }
 
 /// The plan of the tests below: each data set has one statement more go through before it loses one.

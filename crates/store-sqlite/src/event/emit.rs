@@ -6,14 +6,14 @@ use sqlx::{Row, SqliteConnection};
 
 use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::{
-    Commit, Dispatch, Eager, Emission, Emit, EmitError, EventId, Lease, Mode, Origin, RowInput,
-    Run, RunId, START_EVENT, StoreError, Timestamp, TraceContext, VersionId, WorkflowKey,
-    decide_row,
+    Commit, Dispatch, Emission, Emit, EmitError, EventId, Invocation, Lease, Mode, Origin, Receipt,
+    RowInput, Run, RunId, START_EVENT, StoreError, Stored, Timestamp, TraceContext, VersionId,
+    WorkflowKey, decide_row,
 };
 
 use super::dispatch::create_runs;
 use crate::error::{Fault, Said};
-use crate::retention::place::being_deleted;
+use crate::retention::place::place_of;
 use crate::run::insert::{StartedWith, insert};
 use crate::run::row::json_opt;
 use crate::sql;
@@ -71,12 +71,15 @@ pub(crate) async fn emit(
     emit: &Emit,
     now: Timestamp,
 ) -> Result<Emission, EmitError> {
-    let target = emit.event.target.as_ref().map(WorkflowKey::as_str);
-    let (app, scope) = (emit.app.as_str(), emit.scope.as_str());
-    match being_deleted(conn, app, scope, target).await? {
-        Some(place) => Err(EmitError::BeingDeleted { place }),
-        None => Ok(record(conn, emit, now).await?),
+    let known = known(conn, emit).await?;
+    if let Some(workflow) = known.try_get("deleting").map_err(Fault::from)? {
+        let place = place_of(emit.app.as_str(), emit.scope.as_str(), workflow);
+        return Err(EmitError::BeingDeleted { place });
     }
+    Ok(match known.try_get::<Option<i64>, _>("no").map_err(Fault::from)? {
+        Some(no) => repeated(conn, emit, (no, &known), now).await?,
+        None => record(conn, emit, now).await?,
+    })
 }
 
 async fn record(
@@ -84,9 +87,6 @@ async fn record(
     emit: &Emit,
     now: Timestamp,
 ) -> Result<Emission, Fault> {
-    if let Some(original) = original(conn, emit).await? {
-        return repeated(conn, emit, &original, now).await;
-    }
     let event = &emit.event;
     let matches = matching(conn, emit).await?;
     let create = event.dispatch == Dispatch::Now && !matches.is_empty();
@@ -98,7 +98,7 @@ async fn record(
     };
     let occurred_at = event.occurred_at.unwrap_or(now);
     let matched = u32::try_from(matches.len()).unwrap_or(u32::MAX);
-    let row = sqlx::query(sql::EVENT_INSERT)
+    let inserted = sqlx::query(sql::EVENT_INSERT)
         .bind(emit.id.to_bytes().to_vec())
         .bind(emit.app.as_str())
         .bind(emit.scope.as_str())
@@ -113,17 +113,14 @@ async fn record(
         .bind(status)
         .bind((status == "pending").then_some(now.micros()))
         .bind(create.then_some(now.micros()))
-        .fetch_one(&mut *conn)
-        .await?;
-    let no: i64 = row.try_get("no")?;
-    sqlx::query(sql::EVENT_PAYLOAD_WRITE)
-        .bind(no)
         .bind(event.data.text())
         .bind(event.context.text())
         .bind(json_opt(event.authorization.as_ref())?)
         .bind(json_opt(event.trace.as_ref())?)
+        .bind(emit.id.to_bytes().to_vec())
         .execute(&mut *conn)
         .await?;
+    let no = inserted.last_insert_rowid();
     let mut emission = Emission::of(emit.id);
     emission.matched = matched;
     if create {
@@ -137,7 +134,7 @@ async fn record(
             authorization: event.authorization.as_ref(),
             trace: event.trace.as_ref(),
         };
-        emission.started = start(conn, recorded, &matches, emit.eager.as_ref(), now).await?;
+        emission.started = start(conn, (emit, recorded), &matches, now).await?;
         emission.runs = runs;
     } else {
         for (position, matched) in (0_i64..).zip(&matches) {
@@ -147,24 +144,24 @@ async fn record(
     Ok(emission)
 }
 
-/// The event that was recorded under this id, or this key, before.
-async fn original(conn: &mut SqliteConnection, emit: &Emit) -> Result<Option<SqliteRow>, Fault> {
+/// The event that was recorded under this id, or this key, before; and whether its place is being deleted.
+async fn known(conn: &mut SqliteConnection, emit: &Emit) -> Result<SqliteRow, Fault> {
     let query = sqlx::query(sql::EVENT_ORIGINAL)
         .bind(emit.id.to_bytes().to_vec())
         .bind(emit.app.as_str())
         .bind(emit.scope.as_str())
         .bind(&*emit.event.kind)
-        .bind(emit.event.dedupe_key.as_deref());
-    Ok(query.fetch_optional(conn).await?)
+        .bind(emit.event.dedupe_key.as_deref())
+        .bind(emit.event.target.as_ref().map_or("", WorkflowKey::as_str));
+    Ok(query.fetch_one(conn).await?)
 }
 
 async fn repeated(
     conn: &mut SqliteConnection,
     emit: &Emit,
-    original: &SqliteRow,
+    (no, original): (i64, &SqliteRow),
     now: Timestamp,
 ) -> Result<Emission, Fault> {
-    let no: i64 = original.try_get("no")?;
     let mut emission = Emission::of(read_event_id(original)?);
     emission.new = false;
     emission.matched = original.try_get("matched")?;
@@ -213,15 +210,14 @@ async fn matching(conn: &mut SqliteConnection, emit: &Emit) -> Result<Vec<Match>
 /// Creates the runs; those that a local worker has slots for are running from the first moment on.
 async fn start(
     conn: &mut SqliteConnection,
-    recorded: Recorded<'_>,
+    (emit, recorded): (&Emit, Recorded<'_>),
     matches: &[Match],
-    eager: Option<&Eager>,
     now: Timestamp,
-) -> Result<Vec<Run>, Fault> {
+) -> Result<Vec<Stored>, Fault> {
     let mut started = Vec::new();
     for matched in matches {
         let mut run = new_run(recorded, matched, now);
-        if let Some(eager) = eager
+        if let Some(eager) = &emit.eager
             && started.len() < usize::try_from(eager.slots).unwrap_or(usize::MAX)
             && eager.footprints.contains(&matched.footprint)
         {
@@ -229,7 +225,14 @@ async fn start(
             let lease = Lease { owner, until: now.plus(length), length };
             if let Ok(facts) = decide_row(&run, RowInput::Claim { lease }, now) {
                 run = Commit::new(&run, &facts).after;
-                started.push(run.clone());
+                let invocation = Invocation::of_event(&emit.event, matched.authorization.as_ref());
+                started.push(Stored {
+                    receipt: Receipt::attest(&run),
+                    run: run.clone(),
+                    invocation: Some(invocation),
+                    journal: Ok(Vec::new()),
+                    now,
+                });
             }
         }
         insert_run(conn, &run, recorded, matched).await?;

@@ -16,12 +16,13 @@ pub(crate) async fn being_deleted(
 ) -> Result<Option<Place>, Fault> {
     let query = sqlx::query(sql::RETENTION_DELETING).bind(app).bind(scope);
     let row = query.bind(workflow.unwrap_or("")).fetch_optional(conn).await?;
-    row.map(|row| {
-        let workflow: String = row.try_get("workflow")?;
-        let workflow = (!workflow.is_empty()).then(|| WorkflowKey::from(workflow));
-        Ok(Place { app: App::from(app), scope: Scope::from(scope), workflow })
-    })
-    .transpose()
+    row.map(|row| Ok(place_of(app, scope, row.try_get("workflow")?))).transpose()
+}
+
+/// A workflow, or a whole scope if that is empty.
+pub(crate) fn place_of(app: &str, scope: &str, workflow: String) -> Place {
+    let workflow = (!workflow.is_empty()).then(|| WorkflowKey::from(workflow));
+    Place { app: App::from(app), scope: Scope::from(scope), workflow }
 }
 
 /// The three columns that name a place.

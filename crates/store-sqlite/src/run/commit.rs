@@ -8,6 +8,7 @@ use surefoot_kernel_core::{
     Commit, Committed, Receipt, RowInput, Run, RunId, StoreError, Timestamp, apply, decide_row,
 };
 
+use super::plain::{self, Plain};
 use super::read::heads;
 use super::wake::occurred;
 use super::write::{Write, write_all};
@@ -16,6 +17,7 @@ use crate::child::cancel;
 use crate::child::settle::{Revived, check_revival};
 use crate::error::Fault;
 use crate::retention::is_doomed;
+use crate::sql::pieces;
 
 /// Commits of different runs, each with an answer of its own: an error costs all of them, a verdict only one.
 pub(crate) async fn commit_group(
@@ -23,6 +25,36 @@ pub(crate) async fn commit_group(
     commits: &[&Commit],
     now: Timestamp,
 ) -> Result<Vec<Result<Committed, StoreError>>, Fault> {
+    let steps = commits.iter().enumerate();
+    let steps = steps.filter_map(|(index, commit)| Some((index, Plain::of(commit)?)));
+    let (indexes, steps): (Vec<usize>, Vec<Plain<'_>>) = steps.unzip();
+    let mut answers: Vec<Option<Committed>> = commits.iter().map(|_| None).collect();
+    let mut indexes = indexes.into_iter();
+    for piece in pieces(&steps) {
+        let is_written = plain::write(conn, piece, now).await?;
+        for index in indexes.by_ref().take(piece.len()).filter(|_| is_written) {
+            if let (Some(commit), Some(answer)) = (commits.get(index), answers.get_mut(index)) {
+                *answer = Some(committed(commit.after.clone(), now));
+            }
+        }
+    }
+    let rest = commits.iter().zip(&answers).filter(|(_, answer)| answer.is_none());
+    let rest: Vec<&Commit> = rest.map(|(commit, _)| *commit).collect();
+    let mut rest = commit_rest(conn, &rest, now).await?.into_iter();
+    let lost = || Err(StoreError::Conflict);
+    let answers = answers.into_iter();
+    Ok(answers.map(|it| it.map_or_else(|| rest.next().unwrap_or_else(lost), Ok)).collect())
+}
+
+/// Those of which more is to be known before they are written.
+async fn commit_rest(
+    conn: &mut SqliteConnection,
+    commits: &[&Commit],
+    now: Timestamp,
+) -> Result<Vec<Result<Committed, StoreError>>, Fault> {
+    if commits.is_empty() {
+        return Ok(Vec::new());
+    }
     let ids: Vec<RunId> = commits.iter().map(|commit| commit.before.run).collect();
     let mut heads = heads(conn, &ids).await?;
     let mut verdicts = Vec::with_capacity(commits.len());

@@ -1,15 +1,12 @@
 //! New runs.
 
-use std::collections::HashMap;
-
 use serde_json::Value;
-use sqlx::{Row, SqliteConnection};
+use sqlx::SqliteConnection;
 
 use surefoot_kernel_core::{Run, TraceContext, actor_of};
 
 use super::row::json_opt;
 use super::write::bind_state;
-use crate::budget;
 use crate::error::Fault;
 use crate::sql::{self, pieces};
 
@@ -36,7 +33,7 @@ pub(crate) async fn insert_all(
     runs: &[(&Run, StartedWith<'_>)],
 ) -> Result<(), Fault> {
     for piece in pieces(runs) {
-        let mut query = sqlx::query(sql::RUN_INSERT.text(piece.len()));
+        let mut query = sqlx::query(sql::RUN_START.text(piece.len()));
         for (run, _) in piece {
             let origin = &run.origin;
             let parent = origin.parent.as_ref();
@@ -59,27 +56,20 @@ pub(crate) async fn insert_all(
                 .bind(origin.created_at.micros());
             query = bind_state(query, run, None, None)?;
         }
-        // In which order the rows come back is not promised.
-        let mut numbers: HashMap<Vec<u8>, i64> = HashMap::with_capacity(piece.len());
-        for row in query.fetch_all(&mut *conn).await? {
-            numbers.insert(row.try_get("id")?, row.try_get("no")?);
-        }
-        let mut query = sqlx::query(sql::RUN_PAYLOAD_WRITE.text(piece.len()));
         for (run, with) in piece {
-            let no = numbers.get(run.id.to_bytes().as_slice()).copied();
             let actor = actor_of(with.authorization);
             query = query
-                .bind(no)
+                .bind(run.id.to_bytes().to_vec())
                 .bind(with.data)
                 .bind(with.context)
                 .bind(json_opt(with.authorization)?)
                 .bind(json_opt(actor.as_ref())?)
                 .bind(json_opt(with.trace)?);
         }
-        query.execute(&mut *conn).await?;
         for (run, _) in piece {
-            budget::open(conn, run).await?;
+            query = query.bind(run.id.to_bytes().to_vec());
         }
+        query.execute(&mut *conn).await?;
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ pub(crate) mod commit;
 pub(crate) mod dry_run;
 pub(crate) mod insert;
 pub(crate) mod load;
+pub(crate) mod plain;
 pub(crate) mod read;
 pub(crate) mod recover;
 pub(crate) mod renew;

@@ -6,12 +6,12 @@ use std::fmt::Debug;
 use serde_json::json;
 use surefoot_kernel_core::plan::Plan;
 use surefoot_kernel_core::{
-    Amounts, Answer, App, ClaimRequest, Command, Commit, Dependency, Eager, Emit, Event,
-    EventFilter, EventStore as _, Failure, Ids, LoadRequest, Micros, Mode, OperatorStore as _,
-    Phase, PlanStore as _, Prunable, Prune, Publish, ReconcileAnswer, RenewRequest,
-    RetentionStore as _, RowInput, Run, RunFilter, RunId, RunState, RunStore as _, Scan, Scope,
-    SendSignal, SessionId, SessionReport, SetActivation, Signal, StepKey, Stored, TakeOverRequest,
-    Timestamp, Verdict, WorkflowKey, decide_row,
+    Amounts, Answer, App, ClaimRequest, Command, Commit, Dependency, Dispatched, Eager, Emit,
+    Event, EventFilter, EventStore as _, Expired, Failure, Ids, LoadRequest, Micros, Mode,
+    OperatorStore as _, Phase, PlanStore as _, Prunable, Prune, Pruned, Publish, ReconcileAnswer,
+    RenewRequest, RetentionStore as _, RowInput, Run, RunFilter, RunId, RunState, RunStore as _,
+    Scan, Scope, SendSignal, SessionId, SessionReport, SetActivation, Signal, StepKey, StoreError,
+    Stored, TakeOverRequest, Timestamp, Verdict, WorkflowKey, decide_row,
 };
 
 use super::compare::Seen;
@@ -108,7 +108,7 @@ impl<F: StoreFactory> Side<F> {
             Move::TakeOver { nth, who } => self.take_over(nth, who).await,
             Move::Renew { who } => self.renew(who).await,
             Move::Recover { limit } => self.recover(limit).await,
-            Move::Dispatch => said(&self.store().event_dispatch(&app(), ALL).await),
+            Move::Dispatch => said(&self.dispatch().await),
             Move::Signal { key } => self.signal(key).await,
             Move::Cancel { nth } => {
                 let cancel =
@@ -128,8 +128,8 @@ impl<F: StoreFactory> Side<F> {
             Move::Publish { workflow } => self.publish(workflow).await,
             Move::SetActivation { workflow, enabled } => self.switch(workflow, enabled).await,
             Move::Report { who } => self.report(who).await,
-            Move::Expire => said(&self.store().event_expire(&app(), ALL).await),
-            Move::Prune => self.prune().await,
+            Move::Expire => said(&self.expire().await),
+            Move::Prune => said(&self.prune().await),
             Move::Wait => "time passes".to_owned(),
         }
     }
@@ -235,12 +235,44 @@ impl<F: StoreFactory> Side<F> {
         said(&store.session_report(report).await)
     }
 
-    async fn prune(&self) -> String {
+    /// A store may do a part in each call, if time presses; what all calls do together is the same everywhere.
+    async fn dispatch(&self) -> Result<Dispatched, StoreError> {
+        let mut all = Dispatched::default();
+        loop {
+            let pass = self.store().event_dispatch(&app(), ALL).await?;
+            let goes_on = pass.more && !pass.dispatched.is_empty();
+            all.dispatched.extend(pass.dispatched);
+            all.failed.extend(pass.failed);
+            if !goes_on {
+                return Ok(Dispatched { more: pass.more, ..all });
+            }
+        }
+    }
+
+    async fn expire(&self) -> Result<Expired, StoreError> {
+        let mut emptied = 0;
+        loop {
+            let pass = self.store().event_expire(&app(), ALL).await?;
+            emptied += pass.emptied;
+            if !(pass.more && pass.emptied > 0) {
+                return Ok(Expired { emptied, more: pass.more });
+            }
+        }
+    }
+
+    async fn prune(&self) -> Result<Pruned, StoreError> {
         let states = vec![RunState::Succeeded, RunState::Failed, RunState::Canceled];
         let (what, before) = (Prunable::Runs { states }, self.now().await);
         let (app, scope) = (app(), None);
         let prune = Prune { app, scope, what, before, limit: ALL, audit: None };
-        said(&self.store().prune(prune).await)
+        let mut deleted = 0;
+        loop {
+            let pass = self.store().prune(prune.clone()).await?;
+            deleted += pass.deleted;
+            if !(pass.more && pass.deleted > 0) {
+                return Ok(Pruned { deleted, more: pass.more });
+            }
+        }
     }
 
     fn emission(
@@ -375,10 +407,7 @@ impl<F: StoreFactory> Side<F> {
     /// Rows and journals, as they are after a move.
     pub(super) async fn look(&self) -> Seen {
         let seen = self.stored().await.into_iter();
-        let shown = seen.map(|(run, mut stored)| {
-            plain(&mut stored.run);
-            (format!("run {run}"), said(&stored))
-        });
+        let shown = seen.map(|(run, stored)| (format!("run {run}"), said(&stored)));
         shown.collect()
     }
 
@@ -391,7 +420,6 @@ impl<F: StoreFactory> Side<F> {
                 detail.map(|mut detail| {
                     // The same text in each.
                     detail.plan.clear();
-                    plain(&mut detail.run);
                     detail
                 })
             });
@@ -488,13 +516,6 @@ fn open(run: &Run) -> Option<StepKey> {
         | Phase::Succeeded { .. }
         | Phase::Failed { .. }
         | Phase::Canceled { .. } => None,
-    }
-}
-
-/// Whether a child that was held back is let go once more before it is canceled with its tree is left to the store.
-fn plain(run: &mut Run) {
-    if run.origin.parent.is_some() && run.state() == RunState::Canceled {
-        run.revision = 0;
     }
 }
 

@@ -157,7 +157,9 @@ impl State {
             ChildMove::Ended { was_held: false } | ChildMove::Revived { is_held: false } => {}
         }
         let mut released = Vec::new();
-        for _ in 0..entry.group.release() {
+        // None is let go while a cancel is on its way to it.
+        let room = if entry.cancel_from.is_some() { 0 } else { entry.group.release() };
+        for _ in 0..room {
             released.extend(entry.held.pop_first());
         }
         let child = |index: u32| entry.children.get(usize::try_from(index).ok()?).copied();
@@ -223,10 +225,16 @@ impl State {
             let room = limit.saturating_sub(looked_at);
             let batch: Vec<RunId> = entry.children.iter().skip(from).take(room).copied().collect();
             let next = from.saturating_add(batch.len());
-            entry.cancel_from = (next < entry.children.len()).then_some(next);
+            let left = (next < entry.children.len()).then_some(next);
             looked_at = looked_at.saturating_add(batch.len());
-            let Some(request) = request else { continue };
-            canceled.extend(batch.into_iter().filter(|run| self.cancel_child(*run, &request, now)));
+            if let Some(request) = request {
+                let written =
+                    batch.into_iter().filter(|run| self.cancel_child(*run, &request, now));
+                canceled.extend(written);
+            }
+            if let Some(entry) = self.groups.get_mut(&key) {
+                entry.cancel_from = left;
+            }
             if looked_at >= limit {
                 break;
             }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use surefoot_kernel_core::{
     App, Budget, Dispatch, Dispatched, Eager, Emission, Emit, EmitError, EventId, EventStatus,
-    Invocation, Lease, Micros, Mode, Origin, Phase, RowInput, Run, RunId, START_EVENT, SendSignal,
-    SignalError, SignalSent, StoreError, Timestamp, Wait, actor_of,
+    Invocation, Lease, LoadRequest, Micros, Mode, Origin, Phase, RowInput, Run, RunId, START_EVENT,
+    SendSignal, SignalError, SignalSent, StoreError, Timestamp, Wait, actor_of,
 };
 
 use super::state::{Delivery, EventEntry, RunEntry, SignalEntry, SignalKey, State, VersionEntry};
@@ -65,7 +65,9 @@ impl State {
         if event.dispatch == Dispatch::Now {
             emission.runs = self.create_runs(emit.id, now).unwrap_or_default();
             if let Some(eager) = &emit.eager {
-                emission.started = self.start_eagerly(&emission.runs, eager, now);
+                let started = self.start_eagerly(&emission.runs, eager, now);
+                let load = |run: Run| self.run_load(LoadRequest { run: run.id, after: None }, now);
+                emission.started = started.into_iter().filter_map(load).collect();
             }
         }
         Ok(emission)

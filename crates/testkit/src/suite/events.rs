@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 use surefoot_kernel_core::{
-    App, Eager, Emit, Event, EventFilter, EventStatus, EventStore as _, Lease, Mode,
-    OperatorStore as _, PlanStore as _, Publish, RowInput, Run, RunId, RunState, Scope, Timestamp,
-    WorkflowKey,
+    App, Eager, Emit, Event, EventFilter, EventStatus, EventStore as _, Lease, LoadRequest, Mode,
+    OperatorStore as _, PlanStore as _, Publish, RowInput, Run, RunId, RunState, RunStore as _,
+    Scope, Stored, Timestamp, WorkflowKey,
 };
 
 use super::StoreFactory;
@@ -275,12 +275,15 @@ pub async fn an_eager_start_is_what_a_claim_would_be<F: StoreFactory>(world: &Wo
     let emit = world.emission(low());
     let emit = Emit { eager: Some(eager(world, &listening(), 1)), ..emit };
     let emission = world.store.event_emit(emit).await.unwrap();
-    let [started] = &emission.started[..] else { unreachable!("{emission:?}") };
+    let [stored] = &emission.started[..] else { unreachable!("{emission:?}") };
+    let started = &stored.run;
     assert_eq!(emission.runs, [started.id]);
     let new = Run::new(started.id, (*started.origin).clone());
     let expected = as_the_core_says(&new, |lease: Lease| RowInput::Claim { lease }, started);
     assert_eq!(*started, Run { revision: started.revision, ..expected });
-    assert_eq!(&world.row(started.id).await, started);
+    let load = LoadRequest { run: started.id, after: None };
+    let loaded = world.store.run_load(load).await.unwrap().unwrap();
+    assert_eq!(loaded, Stored { now: loaded.now, ..stored.clone() });
     assert!(world.rival_claim().await.is_empty());
     let mut drive = world.drive(started.id).await;
     let ended = drive.to_end(&world.store, |_| crate::Reply::Answer(succeeded(json!(1))));
@@ -298,11 +301,11 @@ pub async fn an_eager_start_keeps_to_its_slots_and_footprints<F: StoreFactory>(w
     let emission = world.store.event_emit(emit).await.unwrap();
     assert_eq!((emission.runs.len(), emission.started.len()), (4, 2));
     assert!(
-        emission.started.iter().all(|run| run.origin.footprint == listening().footprint.hash())
+        emission.started.iter().all(|it| it.run.origin.footprint == listening().footprint.hash())
     );
     let queued: Vec<RunId> = world.claim().await.iter().map(|run| run.id).collect();
     assert_eq!(queued.len(), 2);
-    assert!(emission.started.iter().all(|run| !queued.contains(&run.id)));
+    assert!(emission.started.iter().all(|it| !queued.contains(&it.run.id)));
 }
 
 /// A duplicate and a deferred event start nothing eagerly.

@@ -30,9 +30,12 @@ pub async fn a_loop_goes_on_at_the_item_that_has_no_outcome<F: StoreFactory>(wor
     let run = world.run(plan(vec![outer, idempotent("b")])).await;
     let mut called: Vec<String> = Vec::new();
     for _ in 0..20 {
+        if world.row(run).await.state().is_terminal() {
+            break;
+        }
         // Every call is made by a worker that dies, or fails, right after the next one began.
         let mut drive = world.claim_run(run).await;
-        let Some(command) = drive.to_call(&world.store).await.unwrap() else { break };
+        let command = drive.to_call(&world.store).await.unwrap().unwrap();
         let Command::Call(call) = command else { unreachable!("{command:?}") };
         called.push(call.step.to_string());
         drive.answer(&world.store, &call.step, succeeded(json!(called.len()))).await.unwrap();
@@ -191,8 +194,18 @@ pub async fn many_writers_at_once_surface_no_error<F: StoreFactory>(world: &Worl
         });
     }
     writers.join_all().await;
-    let left = world.claim().await.len();
-    let ended = super::invariants::all_runs(&world.store).await;
-    let ended = ended.iter().filter(|run| run.state() == RunState::Succeeded).count();
-    assert_eq!((ended, left), (80, 1), "each writer ended as many runs as it started");
+    // A claim comes back empty where others take all that it sees: the next one finds what is left.
+    loop {
+        let left = world.claim().await;
+        if left.is_empty() {
+            break;
+        }
+        for run in left {
+            let mut drive = Drive::load(&world.store, run.id).await.unwrap();
+            drive.to_end(&world.store, |_| Reply::Answer(succeeded(json!(1)))).await.unwrap();
+        }
+    }
+    let runs = super::invariants::all_runs(&world.store).await;
+    let ended = runs.iter().filter(|run| run.state() == RunState::Succeeded).count();
+    assert_eq!((ended, runs.len()), (81, 81));
 }

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use surefoot_kernel_core::{ClaimRequest, Micros, Mode, Run, RunStore, StoreError, TxStore};
+use surefoot_kernel_core::{
+    ClaimRequest, Measure, Micros, Mode, Run, RunStore, StoreError, TxStore,
+};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::pace::plus;
+use super::pace::{minus, plus};
 use super::shift::{Phase, Shift};
-use super::{Engine, Launched};
+use super::{Engine, Launched, Taken};
 
-/// The store is asked which footprints its runs need at most this often for wake-ups; the scan asks anyway.
+/// The store is asked which footprints its runs need at most this often for wake-ups; recovery asks with each scan.
 const LIST_EVERY: Micros = Micros::from_millis(250);
 
 /// A claim whose answer was lost: asked again under the same name, with the slots that it may bring runs for.
@@ -30,31 +32,34 @@ impl<S: TxStore> Engine<S> {
     /// Claims whenever somebody wakes it, and once in a while anyway, until a stop is asked for.
     pub(super) async fn claim_until_stopped(self: &Arc<Self>, shift: &Arc<Shift>) {
         let mut unanswered = None;
+        let mut is_woken = true;
         loop {
-            match self.claim_all(shift, &mut unanswered).await {
+            match self.claim_all(shift, &mut unanswered, is_woken).await {
                 Ok(()) => shift.lives.claims.well(),
                 // The slots rest until the next wake-up, or the next scan.
                 Err(error) => shift.lives.claims.failed(&error),
             }
-            tokio::select! {
+            is_woken = tokio::select! {
                 biased;
                 () = shift.reached(Phase::Draining) => return,
-                () = shift.claim.notified() => {}
-                () = tokio::time::sleep(shift.jitter.shorten(self.settings.scan)) => {}
-            }
+                () = shift.claim.notified() => true,
+                () = tokio::time::sleep(shift.jitter.shorten(self.settings.scan)) => false,
+            };
             if shift.phase() >= Phase::Draining {
                 return;
             }
         }
     }
 
-    /// Claims as long as claims come back full and there are free slots.
+    /// Claims as long as claims come back full and there are free slots. Whoever is woken may be so by a run of a
+    /// version that was not wanted before.
     async fn claim_all(
         self: &Arc<Self>,
         shift: &Arc<Shift>,
         unanswered: &mut Option<Unanswered>,
+        is_woken: bool,
     ) -> Result<(), StoreError> {
-        if self.footprints.claimable().is_empty() {
+        if is_woken && self.footprints.claimable().is_empty() {
             self.list_footprints(shift).await?;
         }
         loop {
@@ -68,7 +73,7 @@ impl<S: TxStore> Engine<S> {
                 continue;
             }
             let is_old = self.footprints.is_older_than(LIST_EVERY, shift.now());
-            if !is_old || !self.list_footprints(shift).await? {
+            if !(is_woken && is_old && self.list_footprints(shift).await?) {
                 return Ok(());
             }
         }
@@ -123,6 +128,8 @@ impl<S: TxStore> Engine<S> {
                 return Err(error);
             }
         };
+        let took = minus(shift.now(), asked);
+        self.measure(Measure::Claimed { runs: runs.len(), took });
         let (runs, lease) = if shift.is_claim_lost() && !runs.is_empty() {
             match left_of_leases(self.kernel.store(), shift, runs, self.settings.lease).await {
                 Ok(found) => found,
@@ -150,6 +157,7 @@ impl<S: TxStore> Engine<S> {
         if !runs.is_empty() {
             tracing::debug!(runs = runs.len(), "claimed");
         }
+        let runs = runs.into_iter().map(|run| Taken::Claimed(Box::new(run))).collect();
         self.launch(shift, runs, slots, lease)
     }
 }

@@ -15,12 +15,14 @@ use super::Engine;
 use super::hold::{Hold, Pulse};
 use super::pace::{Pause, minus, part, plus};
 use super::panics::caught;
-use super::shift::{Phase, Shift};
+use super::shift::{Look, Phase, Shift};
 
 /// Renewals that actions ask for, `heartbeat()`, come at most this often.
 const HEARTBEAT_EVERY: Micros = Micros::from_millis(500);
 /// How long a heartbeat waits for an answer of the store before the keeper's knowledge has to do.
 const HEARTBEAT_PATIENCE: Duration = Duration::from_secs(5);
+
+const NEVER: Micros = Micros::new(i64::MAX);
 
 /// What the keeper asks of a store, whatever its type.
 pub(crate) trait KeeperStore: Send + Sync {
@@ -130,7 +132,7 @@ async fn renew_once(store: &dyn KeeperStore, shift: &Shift, lease: Micros) -> Re
             }
         }
     }
-    shift.leases_changed.notify_one();
+    shift.is_due.notify_one();
     Ok(())
 }
 
@@ -139,6 +141,7 @@ async fn renew_once(store: &dyn KeeperStore, shift: &Shift, lease: Micros) -> Re
 async fn fire_in_time(shift: &Shift, lease: Micros) {
     let margin = part(lease, 10);
     loop {
+        shift.looks(None);
         let now = shift.now();
         let mut next: Option<Micros> = None;
         for hold in shift.holds().into_iter().filter(|hold| !hold.is_lost()) {
@@ -151,6 +154,7 @@ async fn fire_in_time(shift: &Shift, lease: Micros) {
             let later = [Some(ends_soon), hold.hook_limit()].into_iter().flatten();
             next = next.into_iter().chain(later.filter(|at| *at > now)).min();
         }
+        shift.looks(Some(Look { at: next.unwrap_or(NEVER), margin }));
         let wait = async {
             match next {
                 Some(next) => tokio::time::sleep(minus(next, now).into()).await,
@@ -160,7 +164,7 @@ async fn fire_in_time(shift: &Shift, lease: Micros) {
         tokio::select! {
             biased;
             () = wait => {}
-            () = shift.leases_changed.notified() => {}
+            () = shift.is_due.notified() => {}
         }
     }
 }

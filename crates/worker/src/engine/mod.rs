@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
-    Eager, Held, Micros, Run, RunId, Timestamp, Trace, TxStore, VersionId, WakeBus,
+    Eager, Held, Measure, Micros, Run, RunId, Stored, Timestamp, Trace, TxStore, VersionId, WakeBus,
 };
 use surefoot_language::Loaded;
 use surefoot_sync_core::ScheduleStore;
@@ -48,7 +48,7 @@ const HELD_MAX: usize = 256;
 const HELD_MAX_BYTES: u64 = 64 * 1024 * 1024;
 /// Plans that are kept.
 const PLANS_MAX: usize = 256;
-/// Slots that one emit may reserve: an event seldom starts more runs, and others want some too.
+/// Slots that one emit may reserve: an event seldom starts more runs.
 const EAGER_MAX: usize = 4;
 
 /// How a worker was built.
@@ -60,7 +60,7 @@ pub(crate) struct Settings {
     pub(crate) values: Option<Values>,
     pub(crate) authorize: Option<Authorize>,
     pub(crate) bus: Option<Arc<dyn WakeBus>>,
-    pub(crate) trace: Option<Arc<dyn Trace>>,
+    pub(crate) observers: Vec<Arc<dyn Trace>>,
     pub(crate) catch_up: Micros,
     pub(crate) misfire: Misfire,
     /// Where schedules are kept besides the store, if anywhere.
@@ -143,6 +143,12 @@ impl<S: TxStore> Engine<S> {
         shifts.into_iter().flatten().for_each(|shift| shift.cancel(run));
     }
 
+    /// Whether a session of this worker works on the run.
+    pub(crate) fn holds(&self, run: RunId) -> bool {
+        let shifts = [self.started(), self.ticking.get().cloned()];
+        shifts.into_iter().flatten().any(|shift| shift.holds_run(run))
+    }
+
     /// The module that runs a plan with this footprint; the newest version, if several can.
     fn module_for(&self, footprint: &Footprint) -> Option<Arc<dyn Loaded<S::Tx>>> {
         let can = |module: &&Arc<dyn Loaded<S::Tx>>| footprint.is_contained_in(module.footprint());
@@ -171,7 +177,9 @@ impl<S: TxStore> Engine<S> {
         if footprints.is_empty() {
             return None;
         }
-        let slots = self.take_slots(EAGER_MAX)?;
+        // Others who emit at the same time want some too.
+        let share = (self.slots.available_permits() / 4).clamp(1, EAGER_MAX);
+        let slots = self.take_slots(share)?;
         let eager = Eager {
             session: shift.session,
             footprints,
@@ -182,22 +190,22 @@ impl<S: TxStore> Engine<S> {
         Some(Reserved { engine: self.clone(), shift, slots: Some(slots), eager, asked })
     }
 
-    /// Drives runs on these slots; slots that are left over are free again. `lease` is from when on they are held, and
+    /// Drives claimed runs on these slots; slots that are left over are free again. `lease` is from when on they are held, and
     /// how long at least.
     fn launch(
         self: &Arc<Self>,
         shift: &Arc<Shift>,
-        runs: Vec<Run>,
+        runs: Vec<Taken>,
         mut slots: OwnedSemaphorePermit,
         lease: (Micros, Micros),
     ) -> Vec<Launched<S>> {
-        let launched = runs.into_iter().map(|run| Launched {
+        let launched = runs.into_iter().map(|taken| Launched {
             engine: self.clone(),
             shift: shift.clone(),
-            guard: shift.hold(run.id, run.generation, lease),
+            guard: shift.hold(taken.run().id, taken.run().generation, lease),
             // A claim that was lost and found again may bring more runs than there are slots: none is left alone.
             slot: slots.split(1),
-            run,
+            taken,
         });
         launched.collect()
     }
@@ -206,12 +214,16 @@ impl<S: TxStore> Engine<S> {
         Rhythm { lease: self.settings.lease, scan: self.settings.scan }
     }
 
-    fn observe(&self, call: impl FnOnce(&dyn Trace)) {
-        if let Some(trace) = &self.settings.trace
-            && let Err(panicked) = caught_call(|| call(&**trace))
-        {
-            tracing::warn!(panicked = panicked.0, "a trace observer panicked; nothing changes");
+    fn observe(&self, call: impl Fn(&dyn Trace)) {
+        for trace in &self.settings.observers {
+            if let Err(panicked) = caught_call(|| call(&**trace)) {
+                tracing::warn!(panicked = panicked.0, "a trace observer panicked; nothing changes");
+            }
         }
+    }
+
+    fn measure(&self, measure: Measure) {
+        self.observe(|trace| trace.measured(measure));
     }
 }
 
@@ -230,9 +242,12 @@ impl<S: TxStore> Reserved<S> {
     }
 
     /// Drives what was started.
-    pub(crate) fn start(mut self, runs: Vec<Run>) {
+    pub(crate) fn start(mut self, runs: Vec<Stored>) {
         if let Some(slots) = self.slots.take() {
-            let lease = (self.asked, plus(self.asked, self.eager.lease));
+            let asked = self.asked;
+            let lease = (asked, plus(asked, self.eager.lease));
+            let taken = |stored| Taken::Started { stored: Box::new(stored), asked };
+            let runs = runs.into_iter().map(taken).collect();
             let launched = self.engine.launch(&self.shift, runs, slots, lease);
             launched.into_iter().for_each(Launched::spawn);
         }
@@ -255,13 +270,30 @@ impl<S: TxStore> Drop for Reserved<S> {
     }
 }
 
+/// A run that this worker has got.
+pub(crate) enum Taken {
+    /// Its row alone is known.
+    Claimed(Box<Run>),
+    /// By the event that created it, of which all is known; it was asked for then.
+    Started { stored: Box<Stored>, asked: Micros },
+}
+
+impl Taken {
+    fn run(&self) -> &Run {
+        match self {
+            Self::Claimed(run) => run,
+            Self::Started { stored, .. } => &stored.run,
+        }
+    }
+}
+
 /// A run that is held, and not driven yet.
 struct Launched<S: TxStore> {
     engine: Arc<Engine<S>>,
     shift: Arc<Shift>,
     guard: HoldGuard,
     slot: Option<OwnedSemaphorePermit>,
-    run: Run,
+    taken: Taken,
 }
 
 impl<S: TxStore> Launched<S> {
@@ -271,10 +303,13 @@ impl<S: TxStore> Launched<S> {
 
     /// Drives the run to wherever it stops, and lets go of it.
     async fn drive(self) {
-        let Self { engine, shift, guard, slot, run } = self;
-        let (id, generation) = (run.id, run.generation);
+        let Self { engine, shift, guard, slot, taken } = self;
+        let (id, generation) = (taken.run().id, taken.run().generation);
         engine.observe(|trace| trace.run_started(id, generation));
-        let driven = driver::drive(engine.clone(), shift.clone(), guard.hold().clone(), run);
+        if let Some(lag) = taken.run().first_lag() {
+            engine.measure(Measure::FirstTaken { lag });
+        }
+        let driven = driver::drive(engine.clone(), shift.clone(), guard.hold().clone(), taken);
         let left = match caught(driven).await {
             Ok(left) => left,
             Err(panicked) => Left::LetGo(format!("the driver panicked: {}", panicked.0)),
@@ -285,7 +320,7 @@ impl<S: TxStore> Launched<S> {
         match left {
             Left::Stored(run, now) => {
                 engine.observe(|trace| trace.run_finished(id, run.state()));
-                engine.kernel.local().run_left(id);
+                engine.kernel.local().run_left(&run);
                 // Its end may have woken its parent, or let a sibling go.
                 if run.origin.parent.is_some() && run.state().is_terminal() {
                     engine.wake(false);

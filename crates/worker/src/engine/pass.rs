@@ -95,7 +95,7 @@ impl<S: TxStore> Engine<S> {
             let launched = claimed.map(|claimed| claimed.launched).unwrap_or_default();
             let found_some = !launched.is_empty();
             for launched in launched {
-                ticked.runs.push(launched.run.id);
+                ticked.runs.push(launched.taken.run().id);
                 driving.spawn(launched.drive());
             }
             // With nothing claimed, one that ends may free a slot, or may have queued itself again.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use surefoot_kernel_core::{Micros, Scan, StoreError, TxStore};
+use surefoot_kernel_core::{Measure, Micros, Scan, StoreError, TxStore};
 
 use super::Engine;
 use super::shift::{Phase, Shift};
@@ -98,13 +98,19 @@ impl<S: TxStore> Engine<S> {
         let recovered = recovered?;
         let dispatched = dispatched?;
         for run in &recovered.finalised {
-            self.kernel.local().run_left(*run);
+            self.kernel.local().run_moved(*run);
         }
-        Ok(Recovery {
-            woken: recovered.woken.len(),
-            finalised: recovered.finalised.len(),
-            dispatched: dispatched.dispatched.len(),
+        let (woken, finalised) = (recovered.woken.len(), recovered.finalised.len());
+        let dispatched_now = dispatched.dispatched.len();
+        let pass = Recovery {
+            woken,
+            finalised,
+            dispatched: dispatched_now,
             more: recovered.more || dispatched.more,
-        })
+        };
+        if pass.did_something() {
+            self.measure(Measure::Recovered { woken, finalised, dispatched: dispatched_now });
+        }
+        Ok(pass)
     }
 }

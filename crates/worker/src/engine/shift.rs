@@ -36,6 +36,14 @@ pub(crate) struct Lives {
     pub(crate) wakes: Life,
 }
 
+/// When the keeper looks at leases and hooks again.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Look {
+    pub(crate) at: Micros,
+    /// So long before a lease ends it must look at it.
+    pub(crate) margin: Micros,
+}
+
 /// What the loops and drivers of one session share.
 pub(crate) struct Shift {
     pub(crate) session: SessionId,
@@ -48,8 +56,9 @@ pub(crate) struct Shift {
     pub(crate) recover: Notify,
     /// The keeper is asked to renew now.
     pub(crate) renew: Notify,
-    /// A lease came, or went.
-    pub(crate) leases_changed: Notify,
+    /// Something is due before the keeper would look again.
+    pub(crate) is_due: Notify,
+    looks: Mutex<Option<Look>>,
     /// The keeper has ended a pass, with or without an answer.
     pub(crate) renewed: Notify,
     /// Whether the last claim came back full: then there is probably more.
@@ -84,7 +93,8 @@ impl Shift {
             claim: Notify::new(),
             recover: Notify::new(),
             renew: Notify::new(),
-            leases_changed: Notify::new(),
+            is_due: Notify::new(),
+            looks: Mutex::default(),
             renewed: Notify::new(),
             is_full: AtomicBool::new(true),
             phase: Mutex::new(Phase::Working),
@@ -180,8 +190,31 @@ impl Shift {
         }
         holds.push(hold.clone());
         drop(holds);
-        self.leases_changed.notify_one();
+        self.lease_ends(lease.1);
         HoldGuard { shift: self.clone(), hold }
+    }
+
+    /// The keeper begins to look, or says when it looks again.
+    pub(crate) fn looks(&self, again: Option<Look>) {
+        *self.looks.lock().unwrap_or_else(PoisonError::into_inner) = again;
+    }
+
+    /// A lease ends then. To be called once the hold says so.
+    pub(crate) fn lease_ends(&self, ends: Micros) {
+        self.wake_keeper(|look| minus(ends, look.margin) < look.at);
+    }
+
+    /// The time of a hook is up then. To be called once the hold says so.
+    pub(crate) fn hook_ends(&self, at: Micros) {
+        self.wake_keeper(|look| at < look.at);
+    }
+
+    /// What is due after the keeper's next look needs no word: with many short hooks it would look all the time.
+    fn wake_keeper(&self, is_before: impl Fn(Look) -> bool) {
+        let looks = *self.looks.lock().unwrap_or_else(PoisonError::into_inner);
+        if looks.is_none_or(is_before) {
+            self.is_due.notify_one();
+        }
     }
 
     pub(crate) fn holds(&self) -> Vec<Arc<Hold>> {
@@ -256,7 +289,6 @@ impl Drop for HoldGuard {
     fn drop(&mut self) {
         self.shift.lock_holds().retain(|held| !Arc::ptr_eq(held, &self.hold));
         self.shift.released.notify_waiters();
-        self.shift.leases_changed.notify_one();
     }
 }
 

@@ -1,5 +1,6 @@
 //! Waits for the end of a run.
 
+use std::future::Future;
 use std::time::Duration;
 
 use surefoot_kernel_core::{LoadRequest, Run, RunId, RunState, TxStore};
@@ -7,6 +8,9 @@ use surefoot_kernel_core::{LoadRequest, Run, RunId, RunState, TxStore};
 use super::Kernel;
 use crate::AwaitError;
 use crate::engine::pace::Pause;
+
+/// How long nobody looks at a run that is held by this process, unless there is news.
+const HELD_HERE: Duration = Duration::from_secs(1);
 
 impl<S: TxStore> Kernel<S> {
     /// Waits until a run has ended, or needs a person, and returns it. Workers of this process are heard at once;
@@ -19,25 +23,38 @@ impl<S: TxStore> Kernel<S> {
     pub async fn await_run(&self, run: RunId) -> Result<Run, AwaitError> {
         let hearing = self.local().hear_of(run);
         let mut pause = Pause::new(Duration::from_millis(20), Duration::from_secs(1));
-        loop {
-            let left = hearing.left().notified();
-            tokio::pin!(left);
-            left.as_mut().enable();
-            // Only the row is wanted: no fact is behind the end of the journal.
-            let request = LoadRequest { run, after: Some(i64::MAX.unsigned_abs()) };
-            let stored = self.store().run_load(request).await?;
-            let Some(stored) = stored.filter(|stored| stored.run.origin.app == *self.app()) else {
-                return Err(AwaitError::NotFound { run });
-            };
-            let state = stored.run.state();
-            if state.is_terminal() || state == RunState::NeedsAttention {
-                return Ok(stored.run);
-            }
-            tokio::select! {
-                biased;
-                () = left => {}
-                () = tokio::time::sleep(pause.length()) => {}
-            }
+        // A run that is held here is left here: whoever leaves it says so, and how.
+        if self.local().holds(run) {
+            wait(hearing.moved(), HELD_HERE).await;
         }
+        loop {
+            let left = match hearing.left() {
+                Some(left) => left,
+                None => self.read(run).await?,
+            };
+            if left.state().is_terminal() || left.state() == RunState::NeedsAttention {
+                return Ok(left);
+            }
+            wait(hearing.moved(), pause.length()).await;
+        }
+    }
+
+    async fn read(&self, run: RunId) -> Result<Run, AwaitError> {
+        // Only the row is wanted: no fact is behind the end of the journal.
+        let request = LoadRequest { run, after: Some(i64::MAX.unsigned_abs()) };
+        let stored = self.store().run_load(request).await?;
+        match stored.filter(|stored| stored.run.origin.app == *self.app()) {
+            Some(stored) => Ok(stored.run),
+            None => Err(AwaitError::NotFound { run }),
+        }
+    }
+}
+
+/// Until there is news, at the longest for so long.
+async fn wait(news: impl Future<Output = ()>, most: Duration) {
+    tokio::select! {
+        biased;
+        () = news => {}
+        () = tokio::time::sleep(most) => {}
     }
 }

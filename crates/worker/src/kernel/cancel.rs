@@ -48,7 +48,7 @@ impl<S: TxStore> Kernel<S> {
             let error = match self.try_cancel(run, &reason).await {
                 Ok(outcome) => {
                     self.local().cancel(run);
-                    self.local().run_left(run);
+                    self.local().run_moved(run);
                     // A tree is canceled from the top down: recovery goes on where this commit stopped.
                     self.local().wake(true);
                     return Ok(outcome);

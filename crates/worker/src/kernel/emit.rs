@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use surefoot_kernel_core::{
-    Dispatch, Emission, Emit, EmitError, EventStore, LoadRequest, Run, RunId, SendSignal,
-    SignalError, SignalSent, StoreError, TxStore,
+    Dispatch, Emission, Emit, EmitError, EventStore, LoadRequest, RunId, SendSignal, SignalError,
+    SignalSent, StoreError, Stored, TxStore,
 };
 
 use super::Kernel;
@@ -103,14 +103,14 @@ async fn orphans<S: TxStore>(
     kernel: &Kernel<S>,
     reserved: &Reserved<S>,
     runs: &[RunId],
-) -> Vec<Run> {
+) -> Vec<Stored> {
     let mut found = Vec::new();
     for run in runs {
-        let request = LoadRequest { run: *run, after: Some(0) };
+        let request = LoadRequest { run: *run, after: None };
         if let Ok(Some(stored)) = kernel.store().run_load(request).await
             && reserved.is_orphan(&stored.run)
         {
-            found.push(stored.run);
+            found.push(stored);
         }
     }
     found

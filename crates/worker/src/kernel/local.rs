@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use surefoot_kernel_core::plan::Footprint;
-use surefoot_kernel_core::{RunId, TxStore};
+use surefoot_kernel_core::{Run, RunId, TxStore};
 use tokio::sync::Notify;
 
 use super::announcer::Announcer;
@@ -13,13 +13,16 @@ use crate::engine::{Engine, Reserved};
 /// The local registry of a kernel. It only ever makes things faster: the store knows everything that counts.
 pub(crate) struct Local<S: TxStore> {
     workers: Mutex<Vec<Weak<Engine<S>>>>,
-    awaited: Mutex<HashMap<RunId, Awaited>>,
+    awaited: Mutex<HashMap<RunId, Vec<Arc<News>>>>,
     announcer: Option<Announcer>,
 }
 
-struct Awaited {
-    left: Arc<Notify>,
-    by: usize,
+/// What somebody who waits for a run is told.
+#[derive(Default)]
+struct News {
+    moved: Notify,
+    /// The run as a worker of this process has left it since the wait began.
+    left: Mutex<Option<Run>>,
 }
 
 impl<S: TxStore> Local<S> {
@@ -60,20 +63,31 @@ impl<S: TxStore> Local<S> {
         self.workers().iter().find_map(Engine::reserve)
     }
 
-    /// A run was left by a worker of this process, or moved by it.
-    pub(crate) fn run_left(&self, run: RunId) {
-        if let Some(awaited) = lock(&self.awaited).get(&run) {
-            awaited.left.notify_waiters();
+    /// Whether a worker of this process works on the run.
+    pub(crate) fn holds(&self, run: RunId) -> bool {
+        self.workers().iter().any(|worker| worker.holds(run))
+    }
+
+    /// A run was left by a worker of this process, stored like this.
+    pub(crate) fn run_left(&self, run: &Run) {
+        for news in lock(&self.awaited).get(&run.id).into_iter().flatten() {
+            *lock(&news.left) = Some(run.clone());
+            news.moved.notify_one();
+        }
+    }
+
+    /// A run was moved by this process.
+    pub(crate) fn run_moved(&self, run: RunId) {
+        for news in lock(&self.awaited).get(&run).into_iter().flatten() {
+            news.moved.notify_one();
         }
     }
 
     /// Hears of a run until the guard is dropped.
     pub(crate) fn hear_of(&self, run: RunId) -> Hearing<'_, S> {
-        let mut all = lock(&self.awaited);
-        let awaited =
-            all.entry(run).or_insert_with(|| Awaited { left: Arc::new(Notify::new()), by: 0 });
-        awaited.by += 1;
-        Hearing { local: self, run, left: awaited.left.clone() }
+        let news = Arc::<News>::default();
+        lock(&self.awaited).entry(run).or_default().push(news.clone());
+        Hearing { local: self, run, news }
     }
 }
 
@@ -81,12 +95,18 @@ impl<S: TxStore> Local<S> {
 pub(crate) struct Hearing<'l, S: TxStore> {
     local: &'l Local<S>,
     run: RunId,
-    left: Arc<Notify>,
+    news: Arc<News>,
 }
 
 impl<S: TxStore> Hearing<'_, S> {
-    pub(crate) fn left(&self) -> &Notify {
-        &self.left
+    /// Completes once there is news since the last time. Cancel safe.
+    pub(crate) async fn moved(&self) {
+        self.news.moved.notified().await;
+    }
+
+    /// The run as it was left here since the last time.
+    pub(crate) fn left(&self) -> Option<Run> {
+        lock(&self.news.left).take()
     }
 }
 
@@ -94,8 +114,8 @@ impl<S: TxStore> Drop for Hearing<'_, S> {
     fn drop(&mut self) {
         let mut all = lock(&self.local.awaited);
         if let Some(awaited) = all.get_mut(&self.run) {
-            awaited.by -= 1;
-            if awaited.by == 0 {
+            awaited.retain(|news| !Arc::ptr_eq(news, &self.news));
+            if awaited.is_empty() {
                 all.remove(&self.run);
             }
         }

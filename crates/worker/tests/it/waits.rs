@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use surefoot_kernel_core::{Dependency, Micros, RowInput, RunId, RunState, Signal, Wake};
+use surefoot_kernel_core::{
+    Dependency, Micros, Phase, RowInput, Run, RunId, RunState, Signal, Wake,
+};
 use surefoot_language::Stop;
 use surefoot_worker::Tick;
 
@@ -162,6 +164,29 @@ async fn the_first_pass_after_a_restart_wakes_what_is_due() {
     tokio::time::advance(Duration::from_secs(3600)).await;
     let ticked = world.other_worker().tick(Tick::max_runs(5)).await.unwrap();
     assert_eq!((ticked.woken, ticked.runs), (1, vec![run]));
+    assert_eq!(world.state(run).await, RunState::Succeeded);
+}
+
+/// Covers field fault 57.
+#[tokio::test(start_paused = true)]
+async fn a_wait_of_a_run_that_begins_late_counts_from_when_it_begins() {
+    let world = World::new(Actions::default());
+    let run = world.start(vec![delay(3600)]).await;
+    tokio::time::advance(Duration::from_secs(2 * 3600)).await;
+    world.worker().run_one().await.unwrap();
+    let begins = world.store.inner.clock().now();
+    let due = begins.plus(Micros::from_secs(3600));
+    let deadline = |run: &Run| match &run.phase {
+        Phase::Waiting(waiting) => waiting.deadline,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(deadline(&world.run(run).await), Some(due));
+    // Whoever looks again, or wakes too early, computes nothing anew.
+    tokio::time::advance(Duration::from_secs(1800)).await;
+    world.other_worker().tick(Tick::max_runs(5)).await.unwrap();
+    assert_eq!(deadline(&world.run(run).await), Some(due));
+    tokio::time::advance(Duration::from_secs(1800)).await;
+    world.other_worker().tick(Tick::max_runs(5)).await.unwrap();
     assert_eq!(world.state(run).await, RunState::Succeeded);
 }
 

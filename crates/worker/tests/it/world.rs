@@ -67,6 +67,11 @@ impl World {
         kernel(&self.store.fork(), APP, &self.ids)
     }
 
+    /// A kernel of another process, with the faults of this one.
+    pub(crate) fn kernel_of_its_own(&self) -> Kernel<TestStore> {
+        kernel(&self.store, APP, &self.ids)
+    }
+
     pub(crate) fn other_app(&self, app: &str) -> Kernel<TestStore> {
         kernel(&self.store.fork(), app, &self.ids)
     }

@@ -1,14 +1,14 @@
 //! Makes facts durable, and finds out what became of a write whose answer was lost.
 
 use surefoot_kernel_core::{
-    Commit, Committed, Exceeded, Fact, LoadRequest, Micros, Run, RunState, StoreError, Stored,
-    TakeOverRequest, TxStore, apply,
+    Commit, Committed, Exceeded, Fact, LoadRequest, Measure, Micros, NotWritten, Run, RunState,
+    StoreError, Stored, TakeOverRequest, TxStore, apply,
 };
 
 use super::book::{Book, StoreTime};
 use super::load::fold;
 use super::{Driver, Left, defect};
-use crate::engine::pace::{Pause, plus};
+use crate::engine::pace::{Pause, minus, plus};
 
 /// What became of a commit.
 pub(super) enum Written {
@@ -40,6 +40,18 @@ pub(super) enum Trouble {
     Refused,
     /// This driver can do nothing about it.
     Hopeless,
+}
+
+impl Trouble {
+    /// What it is counted as.
+    const fn not_written(&self) -> Option<NotWritten> {
+        match self {
+            Self::Changed => Some(NotWritten::Raced),
+            Self::Lost => Some(NotWritten::Fenced),
+            Self::Unknown => Some(NotWritten::InDoubt),
+            Self::Later | Self::OverBudget(_) | Self::Refused | Self::Hopeless => None,
+        }
+    }
 }
 
 pub(super) fn trouble(error: &StoreError) -> Trouble {
@@ -119,6 +131,7 @@ impl<S: TxStore> Driver<S> {
     ) -> Result<(), Left> {
         let span = (asked, self.shift.now());
         let now = committed.now;
+        self.engine.measure(Measure::Committed { facts: all.len(), took: minus(span.1, span.0) });
         book.committed(committed, new, span).map_err(defect)?;
         for fact in all {
             self.tell(&book.held.run, fact);
@@ -143,7 +156,11 @@ impl<S: TxStore> Driver<S> {
         book: &mut Book<S::Tx>,
         error: &StoreError,
     ) -> Result<Written, Left> {
-        match trouble(error) {
+        let trouble = trouble(error);
+        if let Some(why) = trouble.not_written() {
+            self.engine.measure(Measure::NotWritten(why));
+        }
+        match trouble {
             Trouble::Changed => self.reload(book).await.map(|()| Written::Changed),
             Trouble::Lost => {
                 self.hold.lose(self.hold.generation());
@@ -250,8 +267,9 @@ impl<S: TxStore> Driver<S> {
             // Whoever claimed the run since has fenced the commit in doubt out, or seen it.
             return Err(Left::Lost);
         }
-        self.hold.taken_over(taken.generation, plus(asked, lease));
-        self.shift.leases_changed.notify_one();
+        let ends = plus(asked, lease);
+        self.hold.taken_over(taken.generation, ends);
+        self.shift.lease_ends(ends);
         // Facts that were pending were part of the commit in doubt: they are in the journal now, or they still fit.
         if taken.seq != book.before.seq {
             book.pending.facts.clear();

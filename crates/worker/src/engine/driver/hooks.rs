@@ -43,7 +43,7 @@ impl<S: TxStore> Driver<S> {
         let time_is_up = limit.map(|limit| plus(self.shift.now(), limit));
         if let Some(at) = time_is_up {
             guard.limit(at);
-            self.shift.leases_changed.notify_one();
+            self.shift.hook_ends(at);
         }
         let mut late = false;
         let mut drop_at: Option<Micros> = None;

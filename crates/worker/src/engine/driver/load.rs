@@ -5,21 +5,25 @@ use std::sync::{Arc, PoisonError};
 use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::plan::{PLAN_SCHEMA, Plan};
 use surefoot_kernel_core::{
-    Commit, Held, LoadRequest, RestoreInvalid, RowInput, Run, RunState, StoreError, Stored,
+    Commit, Held, LoadRequest, Micros, RestoreInvalid, RowInput, Run, RunState, StoreError, Stored,
     TxStore, VersionId, decide_row,
 };
 
 use super::book::{Book, LoadedPlan, StoreTime};
 use super::commit::{Trouble, trouble, with_causes};
 use super::{Driver, Left};
-use crate::engine::Cached;
 use crate::engine::keeper::heartbeat;
 use crate::engine::pace::{Pause, part};
+use crate::engine::{Cached, Taken};
 
 impl<S: TxStore> Driver<S> {
     /// Folds the run. What cannot be read is put before a person, never guessed.
-    pub(super) async fn open(&self, claimed: Run) -> Result<Book<S::Tx>, Left> {
+    pub(super) async fn open(&self, taken: Taken) -> Result<Book<S::Tx>, Left> {
         self.refresh_lease().await?;
+        let (claimed, started) = match taken {
+            Taken::Claimed(run) => (*run, None),
+            Taken::Started { stored, asked } => (stored.run.clone(), Some((*stored, asked))),
+        };
         let plan = match self.plan(claimed.origin.version).await? {
             Ok(plan) => plan,
             Err(what) => return Err(self.unreadable(claimed, &what).await),
@@ -27,6 +31,10 @@ impl<S: TxStore> Driver<S> {
         if plan.footprint != claimed.origin.footprint {
             let what = "the plan's footprint is not the one that the run was created with";
             return Err(self.unreadable(claimed, what).await);
+        }
+        // A part of it that could not be decoded is read again.
+        if let Some((stored, asked)) = started.filter(|(stored, _)| stored.invocation.is_some()) {
+            return self.open_stored(stored, asked, plan).await;
         }
         match self.cached(&claimed).await? {
             Some(book) => Ok(book),
@@ -83,6 +91,16 @@ impl<S: TxStore> Driver<S> {
             }
             Err(error) => return Err(Left::LetGo(with_causes(&error))),
         };
+        self.open_stored(stored, asked, plan).await
+    }
+
+    /// What the store said to a question that was asked then.
+    async fn open_stored(
+        &self,
+        stored: Stored,
+        asked: Micros,
+        plan: Arc<LoadedPlan<S::Tx>>,
+    ) -> Result<Book<S::Tx>, Left> {
         self.check_held(&stored)?;
         let time = StoreTime::new(stored.now, (asked, self.shift.now()));
         let (row, receipt) = (stored.run.clone(), stored.receipt);

@@ -20,13 +20,14 @@ mod values;
 use std::sync::{Arc, OnceLock};
 
 use surefoot_kernel_core::{
-    Answer, Command, Durability, Failure, Input, Phase as RunPhase, Prepared, Rejection, RowInput,
-    Run, Timestamp, Todo, TxStore, ValueResolver, decide,
+    Answer, Command, Durability, EffectClass, Failure, Input, Measure, Phase as RunPhase, Prepared,
+    Rejection, RowInput, Run, Timestamp, Todo, TxStore, ValueResolver, decide,
 };
 
 use super::hold::Hold;
+use super::pace::minus;
 use super::shift::{Phase, Shift};
-use super::{Cached, Engine};
+use super::{Cached, Engine, Taken};
 pub(crate) use answers::{Said, config_invalid, failed, of_error, panicked};
 use book::Book;
 pub(crate) use book::LoadedPlan;
@@ -58,17 +59,17 @@ pub(super) struct Driver<S: TxStore> {
     resolver: Arc<OnceLock<Arc<dyn ValueResolver>>>,
 }
 
-/// Drives a claimed run.
+/// Drives a run that is held.
 pub(crate) async fn drive<S: TxStore>(
     engine: Arc<Engine<S>>,
     shift: Arc<Shift>,
     hold: Arc<Hold>,
-    claimed: Run,
+    taken: Taken,
 ) -> Left {
     let resolver = Arc::default();
     let driver = Driver { engine, shift, hold, resolver };
     driver.shift.alone(&driver.hold).await;
-    let mut book = match driver.open(claimed).await {
+    let mut book = match driver.open(taken).await {
         Ok(book) => book,
         Err(left) => return left,
     };
@@ -126,12 +127,26 @@ impl<S: TxStore> Driver<S> {
     async fn carry_out(&self, book: &mut Book<S::Tx>, command: Command) -> Result<Input, Left> {
         match command {
             Command::Prepare(call) => self.prepare(book, call).await,
-            Command::Call(call) => self.call(book, call).await,
-            Command::Transact(call) => self.transact(book, call).await,
+            Command::Call(call) => {
+                let class = call.class;
+                self.timed(class, self.call(book, call)).await
+            }
+            Command::Transact(call) => {
+                self.timed(EffectClass::Transactional, self.transact(book, call)).await
+            }
             Command::Reconcile(call) => self.reconcile(book, call).await,
             Command::Spawn(spawn) => self.spawn(book, spawn).await,
             Command::Collect(collect) => self.collect(collect).await,
         }
+    }
+
+    /// Executes a step, and measures how long it took.
+    async fn timed<T>(&self, class: EffectClass, executing: impl Future<Output = T> + Send) -> T {
+        let asked = self.shift.now();
+        let done = executing.await;
+        let took = minus(self.shift.now(), asked);
+        self.engine.measure(Measure::Executed { class, took });
+        done
     }
 
     /// Decides about an input and makes the facts as durable as the decision asks. An answer in hand is kept until it

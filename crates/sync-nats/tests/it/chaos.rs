@@ -1,8 +1,8 @@
 //! What else holds while servers and workers die: order, dead letters, coalescing and fences.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, Command, Stdio};
+use std::io::Write as _;
+use std::process::Child;
 use std::sync::{Arc, Mutex as StdMutex};
 use std::time::Duration;
 
@@ -12,13 +12,16 @@ use surefoot_sync_core::{
 };
 use surefoot_sync_nats::Nats;
 use surefoot_testkit::coordination::eventually;
-use surefoot_testkit::servers::Nats as Servers;
-use surefoot_worker::coordinate::{JobEnd, ProcessOptions, WorkStop, process_jobs, process_queue};
+use surefoot_worker::coordinate::{
+    JobEnd, ProcessOptions, Processing, WorkStop, process_jobs, process_queue,
+};
 
+use crate::dying::{self, Dying, Signal};
 use crate::{connect, namespace};
 
 const LANES: [&str; 4] = ["ada", "bob", "cem", "dea"];
 const MESSAGES: usize = 60;
+const AN_HOUR: Duration = Duration::from_secs(3_600);
 
 fn settings(name: &str) -> WorkSettings {
     WorkSettings {
@@ -38,9 +41,9 @@ fn is_poison(number: usize) -> bool {
     number % 5 == 2
 }
 
-async fn letters(nats: &Nats) -> Arc<dyn Queue> {
+async fn letters(nats: &Nats) -> Option<Arc<dyn Queue>> {
     let settings = QueueSettings::ordered(settings("letters"), Partitions::new(4).unwrap());
-    nats.queue(settings).await.unwrap()
+    nats.queue(settings).await.ok()
 }
 
 /// Sends the next message of its lane, which is known by its number: a repetition is one message all the same.
@@ -66,56 +69,53 @@ async fn lock_for_ever(mutex: Arc<dyn Mutex>, fences: Arc<StdMutex<Vec<u64>>>) {
     }
 }
 
-/// Covers behaviours 196, 197, 201, 205.
-/// Covers field fault 158.
-#[tokio::test(flavor = "multi_thread")]
-async fn order_dead_letters_keys_and_fences_hold_while_the_server_dies() {
-    let mut server = Servers::given().unwrap().start().unwrap();
-    let namespace = namespace();
-    let nats = Nats::connect(server.url(), namespace.clone()).await.unwrap();
-    let queue = letters(&nats).await;
-    let later: Arc<dyn Jobs> = nats.jobs(settings("later")).await.unwrap();
-    let waiting = || {
-        let job = Job::new(key("report"), &1).unwrap().coalesced();
-        job.after(Duration::from_secs(3_600))
-    };
-    let Submitted::Stored(id) = later.submit(waiting()).await.unwrap() else {
+/// Handles messages of lanes, and puts poison aside.
+fn read(queue: Arc<dyn Queue>, handled: Handled) -> Processing {
+    process_queue(queue, ProcessOptions::new(4).unwrap(), move |cx| {
+        let handled = handled.clone();
+        async move {
+            let number: usize = cx.input()?;
+            if number % 7 == 3 && cx.attempt() == 1 {
+                return Err(WorkStop::retry("busy"));
+            }
+            let mut handled = handled.lock().unwrap();
+            let lane = handled.entry(cx.key().cloned().unwrap()).or_default();
+            if !lane.contains(&number) {
+                lane.push(number);
+            }
+            if is_poison(number) { Err(WorkStop::dead("poison")) } else { Ok(()) }
+        }
+    })
+}
+
+/// Submits what waits for an hour, and of which there is one for its key.
+async fn submit_report(jobs: &Arc<dyn Jobs>) -> Submitted {
+    let job = || Job::new(key("report"), &1).unwrap().coalesced().after(AN_HOUR);
+    eventually("an answer", async || jobs.submit(job()).await.ok()).await
+}
+
+async fn everything_holds(mut servers: Dying, strike_every: usize) {
+    let nats = servers.connect().await;
+    let queue = eventually("the queue", async || letters(&nats).await).await;
+    let later = async || nats.jobs(settings("later")).await.ok();
+    let later: Arc<dyn Jobs> = eventually("the jobs", later).await;
+    let Submitted::Stored(id) = submit_report(&later).await else {
         unreachable!("nothing was there");
     };
-    let mutex = MutexSettings::new(ResourceId::new("doors").unwrap());
-    let mutex = nats.mutex(mutex.ttl(Duration::from_secs(1)).unwrap()).await.unwrap();
+    let doors = MutexSettings::new(ResourceId::new("doors").unwrap());
+    let doors = doors.ttl(Duration::from_secs(1)).unwrap();
+    let mutex = eventually("the locks", async || nats.mutex(doors.clone()).await.ok()).await;
     let fences = Arc::new(StdMutex::new(Vec::new()));
     let locking = tokio::spawn(lock_for_ever(mutex, fences.clone()));
     let handled = Handled::default();
-    let mut processing = {
-        let handled = handled.clone();
-        let worker = Nats::connect(server.url(), namespace).await.unwrap();
-        process_queue(letters(&worker).await, ProcessOptions::new(4).unwrap(), move |cx| {
-            let handled = handled.clone();
-            async move {
-                let number: usize = cx.input()?;
-                if number % 7 == 3 && cx.attempt() == 1 {
-                    return Err(WorkStop::retry("busy"));
-                }
-                let mut handled = handled.lock().unwrap();
-                let lane = handled.entry(cx.key().cloned().unwrap()).or_default();
-                if !lane.contains(&number) {
-                    lane.push(number);
-                }
-                if is_poison(number) { Err(WorkStop::dead("poison")) } else { Ok(()) }
-            }
-        })
-    };
+    let mut processing = read(letters(&servers.connect().await).await.unwrap(), handled.clone());
+    let mut strikes =
+        [("QUEUE_letters", Signal::Kill), ("MUTEX_doors", Signal::Term)].iter().cycle();
     for number in 0..MESSAGES {
-        if number % 15 == 10 {
-            if number % 2 == 0 {
-                server.kill().unwrap()
-            } else {
-                server.terminate().unwrap()
-            }
-            server.restart().unwrap();
-            let again = eventually("an answer", async || later.submit(waiting()).await.ok()).await;
-            assert_eq!(again, Submitted::Joined(id.clone()), "one for its key");
+        if number % strike_every == 10 {
+            let (stream, signal) = strikes.next().unwrap();
+            servers.strike(stream, *signal).await;
+            assert_eq!(submit_report(&later).await, Submitted::Joined(id.clone()));
         }
         send(&queue, number).await;
     }
@@ -125,6 +125,9 @@ async fn order_dead_letters_keys_and_fences_hold_while_the_server_dies() {
     })
     .await;
     processing.drain().await;
+    let before = fences.lock().unwrap().len();
+    eventually("another lock", async || (fences.lock().unwrap().len() > before).then_some(()))
+        .await;
     locking.abort();
     for (nth, lane) in LANES.into_iter().enumerate() {
         let sent: Vec<usize> = (nth..MESSAGES).step_by(LANES.len()).collect();
@@ -137,6 +140,20 @@ async fn order_dead_letters_keys_and_fences_hold_while_the_server_dies() {
     assert_eq!(dead, poison, "each is put aside, once");
     let fences = fences.lock().unwrap();
     assert!(fences.len() > 1 && fences.is_sorted_by(|a, b| a < b), "{fences:?}");
+}
+
+/// Covers behaviours 196, 197, 201, 205.
+/// Covers field fault 158.
+#[tokio::test(flavor = "multi_thread")]
+async fn order_dead_letters_keys_and_fences_hold_while_the_server_dies() {
+    everything_holds(Dying::one(), 15).await;
+}
+
+/// Covers behaviours 196, 197, 201, 205.
+/// Covers field fault 158.
+#[tokio::test(flavor = "multi_thread")]
+async fn order_dead_letters_keys_and_fences_hold_while_leaders_of_a_cluster_die() {
+    everything_holds(Dying::three(), 30).await;
 }
 
 const NAMESPACE: &str = "SUREFOOT_TEST_CHAOS_NAMESPACE";
@@ -160,19 +177,13 @@ async fn a_process_that_works() {
 
 /// A worker of its own process; what it handled is told as it goes.
 fn worker(namespace: &Namespace, handled: &Arc<StdMutex<BTreeSet<usize>>>) -> Child {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "chaos::a_process_that_works", "--nocapture"]);
-    let mut child =
-        command.env(NAMESPACE, namespace.as_str()).stdout(Stdio::piped()).spawn().unwrap();
-    let (said, handled) = (child.stdout.take().unwrap(), handled.clone());
-    std::thread::spawn(move || {
-        for line in BufReader::new(said).lines().map_while(Result::ok) {
-            if let Some(number) = line.strip_prefix("handled ") {
-                handled.lock().unwrap().insert(number.parse().unwrap());
-            }
+    let told = BTreeMap::from([(NAMESPACE, namespace.to_string())]);
+    let handled = handled.clone();
+    dying::process("chaos::a_process_that_works", &told, move |line| {
+        if let Some(number) = line.strip_prefix("handled ") {
+            handled.lock().unwrap().insert(number.parse().unwrap());
         }
-    });
-    child
+    })
 }
 
 /// Covers behaviour 195.
@@ -186,22 +197,21 @@ async fn processes_that_are_killed_and_ended_under_load_lose_no_job() {
         let job = Job::new(key(&format!("job {number}")), &number).unwrap();
         jobs.submit(job).await.unwrap();
     };
-    let rounds = [("-KILL", 0..JOBS / 4), ("-TERM", JOBS / 4..JOBS / 2)];
+    let rounds = [(Signal::Kill, 0..JOBS / 4), (Signal::Term, JOBS / 4..JOBS / 2)];
     for (signal, numbers) in rounds {
         let before = handled.lock().unwrap().len();
-        let mut child = worker(&namespace, &handled);
+        let child = worker(&namespace, &handled);
         for number in numbers {
             submit(number).await;
         }
         let some = async || (handled.lock().unwrap().len() > before).then_some(());
         eventually("some jobs", some).await;
-        let told = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
-        assert!(told.success() && !child.wait().unwrap().success());
+        dying::end(child, signal);
     }
     for number in JOBS / 2..JOBS {
         submit(number).await;
     }
-    let mut last = worker(&namespace, &handled);
+    let last = worker(&namespace, &handled);
     eventually("an empty stream", async || {
         let depth = jobs.depth().await.unwrap();
         assert_eq!(depth.dead, 0);
@@ -210,7 +220,6 @@ async fn processes_that_are_killed_and_ended_under_load_lose_no_job() {
     .await;
     let all = async || (handled.lock().unwrap().len() == JOBS).then_some(());
     eventually("all jobs", all).await;
-    last.kill().unwrap();
-    last.wait().unwrap();
+    dying::end(last, Signal::Kill);
     assert_eq!(jobs.repair().await.unwrap(), 0);
 }

@@ -5,14 +5,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use surefoot_sync_core::{
-    Backoff, Coordinator as _, Job, Jobs, Key, Namespace, Receive, ResourceId, Settled, Submitted,
-    Verdict, WorkSettings,
+    Backoff, Coordinator as _, Job, Jobs, Key, Receive, ResourceId, Settled, Submitted, Verdict,
+    WorkSettings,
 };
 use surefoot_sync_nats::Nats;
 use surefoot_testkit::coordination::eventually;
-use surefoot_testkit::servers::{Nats as Servers, Server};
+use surefoot_testkit::servers::Nats as Servers;
 use surefoot_worker::coordinate::{JobEnd, ProcessOptions, WorkStop, process_jobs};
 
+use crate::dying::{Dying, Signal};
 use crate::{connect, namespace};
 
 fn settings() -> WorkSettings {
@@ -159,28 +160,12 @@ async fn a_key_whose_work_waits_is_known_over_the_death_of_the_server() {
     assert!(matches!(anew, Submitted::Stored(new) if new != id));
 }
 
-/// Which member leads the stream of the jobs.
-async fn leader(urls: &[String], namespace: &Namespace) -> usize {
-    let urls: Vec<async_nats::ServerAddr> = urls.iter().map(|url| url.parse().unwrap()).collect();
-    let client = eventually("a connection", async || async_nats::connect(&urls).await.ok()).await;
-    eventually("a leader", async || {
-        let subject = format!("$JS.API.STREAM.INFO.{namespace}_JOB_mail");
-        let answer = client.request(subject, "{}".into()).await.ok()?;
-        let info: serde_json::Value = serde_json::from_slice(&answer.payload).ok()?;
-        info["cluster"]["leader"].as_str()?.strip_prefix("member-")?.parse().ok()
-    })
-    .await
-}
-
 /// Covers field fault 144.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_loses_nothing_when_its_leaders_die_one_after_the_other() {
     const JOBS: usize = 30;
-    let mut members = Servers::given().unwrap().cluster(3).unwrap();
-    let urls: Vec<String> = members.iter().map(|member| member.url().to_owned()).collect();
-    let namespace = namespace();
-    let nats =
-        Nats::connect(&urls.join(","), namespace.clone()).await.unwrap().replicas(3).unwrap();
+    let mut servers = Dying::three();
+    let nats = servers.connect().await;
     let jobs = eventually("the jobs", async || nats.jobs(settings()).await.ok()).await;
     let done = Arc::new(Mutex::new(BTreeSet::new()));
     let handled = done.clone();
@@ -198,14 +183,8 @@ async fn a_cluster_loses_nothing_when_its_leaders_die_one_after_the_other() {
     });
     for number in 0..JOBS {
         if number % 10 == 5 {
-            let member = &mut members[leader(&urls, &namespace).await];
-            if number == 15 {
-                member.terminate().unwrap()
-            } else {
-                member.kill().unwrap()
-            }
-            eventually("a submit", async || jobs.submit(job(number)).await.ok()).await;
-            member.restart().unwrap();
+            let signal = if number == 15 { Signal::Term } else { Signal::Kill };
+            servers.strike("JOB_mail", signal).await;
         }
         eventually("a submit", async || jobs.submit(job(number)).await.ok()).await;
     }

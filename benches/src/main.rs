@@ -2,6 +2,7 @@
 
 mod claim;
 mod emit;
+mod fence;
 mod fill;
 mod limit;
 mod load;
@@ -68,6 +69,8 @@ pub(crate) enum Workload {
     Claim,
     /// The least that transactional steps cost, without a kernel (PostgreSQL).
     Limit,
+    /// Runs alone, and beside a step that keeps its run's row locked for five seconds (PostgreSQL).
+    Fence,
     /// Runs for minutes, at 70 % of what is possible: whether anything grows (PostgreSQL).
     Soak,
 }

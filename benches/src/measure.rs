@@ -50,9 +50,11 @@ impl Measured {
         let runs = i64::try_from(args.runs)?;
         let steps = match args.workload {
             Workload::Emit => args.runs,
-            Workload::Steps | Workload::Limit | Workload::Claim | Workload::Soak => {
-                args.runs * args.steps
-            }
+            Workload::Steps
+            | Workload::Limit
+            | Workload::Claim
+            | Workload::Soak
+            | Workload::Fence => args.runs * args.steps,
         };
         let is_less = args.workload != Workload::Emit && counted.facts < i64::try_from(steps)?;
         if counted.ended != runs || is_less {

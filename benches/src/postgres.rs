@@ -7,7 +7,7 @@ use surefoot::prelude::*;
 
 use crate::load::{self, AddOnce, AddPure, AddRemote, Begin, Sum};
 use crate::measure::{self, Counted};
-use crate::{Args, Failed, Workload, claim, emit, fill, limit, soak};
+use crate::{Args, Failed, Workload, claim, emit, fence, fill, limit, soak};
 
 /// How long a worker may take to stop.
 const STOP: Duration = Duration::from_secs(5);
@@ -69,6 +69,7 @@ async fn in_database(args: &Args, url: &str) -> Result<String, Failed> {
     measure::publish(args, &kernel, &module).await?;
     match args.workload {
         Workload::Claim => claims(args, &kernel, &mut conn).await,
+        Workload::Fence => fence::run(args, &kernel, module).await,
         Workload::Soak => soak(args, &kernel, module, &mut conn).await,
         Workload::Steps | Workload::Emit | Workload::Limit => {
             load(args, &kernel, module, &mut conn).await
@@ -79,7 +80,7 @@ async fn in_database(args: &Args, url: &str) -> Result<String, Failed> {
 fn module() -> Result<Module<On<PostgresTx>>, Failed> {
     let builder = Module::builder(load::APP, 1).trigger::<Begin>();
     let builder = builder.pure(AddPure).idempotent(AddOnce).ambiguous(AddRemote);
-    Ok(builder.transactional(AddRow).build()?)
+    Ok(fence::with(builder.transactional(AddRow)).build()?)
 }
 
 async fn load(
@@ -98,7 +99,7 @@ async fn load(
     let (before, were) = (written(conn).await?, count(conn, 0).await?);
     let measured = match args.workload {
         Workload::Emit => emit::run(args, kernel).await?,
-        Workload::Steps | Workload::Claim | Workload::Limit | Workload::Soak => {
+        Workload::Steps | Workload::Claim | Workload::Limit | Workload::Soak | Workload::Fence => {
             measure::run(args, kernel, module).await?
         }
     };
@@ -106,7 +107,7 @@ async fn load(
     let counted = count(conn, wal_bytes).await?;
     let ended = match args.workload {
         Workload::Emit => queued(conn).await?,
-        Workload::Steps | Workload::Claim | Workload::Limit | Workload::Soak => {
+        Workload::Steps | Workload::Claim | Workload::Limit | Workload::Soak | Workload::Fence => {
             counted.ended - were.ended
         }
     };

@@ -5,12 +5,13 @@
 
 CREATE SCHEMA IF NOT EXISTS surefoot;
 
--- `schema` is the number of the last migration, `deletions` how often a deletion has begun.
+-- `schema` is the number of the last migration, `deletions` how often a deletion has begun, `catalog` the transaction
+-- that last changed what events match.
 CREATE TABLE surefoot.meta (
     key text PRIMARY KEY,
     value text NOT NULL
 );
-INSERT INTO surefoot.meta VALUES ('deletions', '0');
+INSERT INTO surefoot.meta VALUES ('deletions', '0'), ('catalog', '0');
 
 -- The database's clock. It moves on within a transaction.
 CREATE FUNCTION surefoot.clock() RETURNS bigint LANGUAGE sql VOLATILE
@@ -77,6 +78,20 @@ CREATE INDEX activation_schedule ON surefoot.activation (app) WHERE schedule IS 
 CREATE UNIQUE INDEX activation_key ON surefoot.activation (workflow, key);
 CREATE INDEX activation_match ON surefoot.activation (app, scope, event);
 
+-- Who keeps what events match asks by this whether it still holds. At the end of the transaction, when it waits for
+-- nothing else any more: two that change the catalog cannot lock each other out.
+CREATE FUNCTION surefoot.catalog_changes() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE surefoot.meta SET value = pg_current_xact_id()::text
+    WHERE key = 'catalog' AND value <> pg_current_xact_id()::text;
+    RETURN NULL;
+END
+$$;
+CREATE CONSTRAINT TRIGGER activation_changes AFTER INSERT OR UPDATE OR DELETE ON surefoot.activation
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION surefoot.catalog_changes();
+CREATE CONSTRAINT TRIGGER live_version_changes AFTER UPDATE OF active OR DELETE ON surefoot.workflow
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION surefoot.catalog_changes();
+
 CREATE TABLE surefoot.event (
     id uuid PRIMARY KEY,
     app text NOT NULL,
@@ -140,7 +155,7 @@ CREATE TABLE surefoot.run (
     workflow text NOT NULL,
     version uuid NOT NULL,
     footprint text NOT NULL,
-    mode text NOT NULL CHECK (mode IN ('execute', 'dry_run')),
+    mode text NOT NULL,
     event uuid,
     trigger_kind text,
     occurred_at bigint NOT NULL,
@@ -168,8 +183,7 @@ CREATE TABLE surefoot.run (
     attempt bigint NOT NULL,
     started_at bigint,
     ended_at bigint,
-    state text NOT NULL CHECK (state IN
-        ('queued', 'running', 'waiting', 'succeeded', 'failed', 'canceled', 'needs_attention')),
+    state text NOT NULL,
     -- End of the backoff while queued; while running, not after the end of the lease, which a renewal need not carry
     -- over to here at once.
     claimable_at bigint,
@@ -183,8 +197,7 @@ CREATE TABLE surefoot.run (
     wait_key text,
     effect_step text,
     effect_action text,
-    effect_state text CHECK (effect_state IN
-        ('marked', 'ambiguous', 'succeeded', 'failed', 'not_performed', 'abandoned_unknown')),
+    effect_state text,
     effect_since bigint,
     effect_evidence text,
     -- Whether an effect is open, or was since the run began to run: what an index may name, since the marks and
@@ -196,19 +209,6 @@ CREATE TABLE surefoot.run (
     -- The signal that ended the open step's wait, until its outcome.
     signal bigint,
     resume text,
-    CHECK ((claimable_at IS NOT NULL) = (state IN ('queued', 'running'))),
-    CHECK ((lease_owner IS NOT NULL) = (state = 'running')),
-    CHECK ((lease_owner IS NOT NULL) = (lease_length IS NOT NULL)),
-    CHECK ((lease_owner IS NOT NULL) = (lease_until IS NOT NULL)),
-    CHECK (lease_until IS NULL OR claimable_at <= lease_until),
-    CHECK ((ended_at IS NOT NULL) = (state IN ('succeeded', 'failed', 'canceled'))),
-    CHECK (wake_at IS NULL OR state = 'waiting'),
-    CHECK (wait_kind IS NULL OR state = 'waiting'),
-    CHECK ((detail IS NULL) = (state IN ('queued', 'running'))),
-    CHECK ((effect_step IS NOT NULL) = (effect_state IS NOT NULL) AND (effect_state IS NULL OR effectful)),
-    CHECK ((parent_run IS NOT NULL) = (parent_step IS NOT NULL)),
-    CHECK ((parent_run IS NOT NULL) = (parent_index IS NOT NULL)),
-    CHECK ((parent_run IS NOT NULL) = (parent_depth IS NOT NULL)),
     CONSTRAINT run_pkey PRIMARY KEY (id)
 ) WITH (fillfactor = 60);
 CREATE INDEX run_claim ON surefoot.run (app, mode, footprint, claimable_at, id)
@@ -233,6 +233,47 @@ CREATE INDEX run_tree ON surefoot.run (root) WHERE parent_run IS NOT NULL;
 -- What a version is held by.
 CREATE INDEX run_version ON surefoot.run (version);
 
+-- What holds of every run. As constraints of the table these would be read anew for each statement, and asked for each
+-- step; they are asked where a run is created or moves.
+CREATE FUNCTION surefoot.run_is_coherent() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    is_ended boolean := NEW.state IN ('succeeded', 'failed', 'canceled');
+    is_running boolean := NEW.state = 'running';
+    is_waiting boolean := NEW.state = 'waiting';
+    is_claimable boolean := is_running OR NEW.state = 'queued';
+BEGIN
+    IF (NEW.mode IN ('execute', 'dry_run')
+        AND (is_ended OR is_waiting OR is_claimable OR NEW.state = 'needs_attention')
+        AND (NEW.claimable_at IS NOT NULL) = is_claimable
+        AND (NEW.lease_owner IS NOT NULL) = is_running
+        AND (NEW.lease_length IS NOT NULL) = is_running
+        AND (NEW.lease_until IS NOT NULL) = is_running
+        AND (NOT is_running OR NEW.claimable_at <= NEW.lease_until)
+        AND (NEW.ended_at IS NOT NULL) = is_ended
+        AND (NEW.wake_at IS NULL OR is_waiting)
+        AND (NEW.wait_kind IS NULL OR is_waiting)
+        AND (NEW.detail IS NULL) = is_claimable
+        AND (NEW.effect_step IS NOT NULL) = (NEW.effect_state IS NOT NULL)
+        AND (NEW.effect_state IS NULL OR NEW.effectful AND NEW.effect_state IN
+            ('marked', 'ambiguous', 'succeeded', 'failed', 'not_performed', 'abandoned_unknown'))
+        AND (NEW.parent_run IS NOT NULL) = (NEW.parent_step IS NOT NULL)
+        AND (NEW.parent_run IS NOT NULL) = (NEW.parent_index IS NOT NULL)
+        AND (NEW.parent_run IS NOT NULL) = (NEW.parent_depth IS NOT NULL)) IS NOT TRUE
+    THEN
+        RAISE EXCEPTION 'run % contradicts itself', NEW.id USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER run_begins_coherent AFTER INSERT ON surefoot.run
+    FOR EACH ROW EXECUTE FUNCTION surefoot.run_is_coherent();
+CREATE TRIGGER run_stays_coherent
+    AFTER UPDATE OF state, claimable_at, lease_owner, ended_at, wake_at, wait_kind, detail, effect_step, effect_state
+    ON surefoot.run FOR EACH ROW
+    WHEN (OLD.state <> NEW.state OR OLD.lease_owner IS DISTINCT FROM NEW.lease_owner
+        OR OLD.claimable_at IS DISTINCT FROM NEW.claimable_at OR OLD.effect_state IS DISTINCT FROM NEW.effect_state)
+    EXECUTE FUNCTION surefoot.run_is_coherent();
+
 CREATE FUNCTION surefoot.child_stays_in_its_place() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     -- By its key, whatever the planner believes of an index that begins with the app.
@@ -242,13 +283,14 @@ BEGIN
         RAISE EXCEPTION 'a child stays in the app and the scope of its parent'
             USING ERRCODE = 'integrity_constraint_violation';
     END IF;
-    RETURN NEW;
+    RETURN NULL;
 END
 $$;
-CREATE TRIGGER child_stays_in_its_place BEFORE INSERT ON surefoot.run
+-- Not before: an update would look for each row, and lock it, twice.
+CREATE TRIGGER child_stays_in_its_place AFTER INSERT ON surefoot.run
     FOR EACH ROW WHEN (NEW.parent_run IS NOT NULL)
     EXECUTE FUNCTION surefoot.child_stays_in_its_place();
-CREATE TRIGGER child_keeps_its_place BEFORE UPDATE OF app, scope, parent_run ON surefoot.run
+CREATE TRIGGER child_keeps_its_place AFTER UPDATE OF app, scope, parent_run ON surefoot.run
     FOR EACH ROW WHEN (NEW.parent_run IS NOT NULL)
     EXECUTE FUNCTION surefoot.child_stays_in_its_place();
 
@@ -279,6 +321,56 @@ CREATE TABLE surefoot.journal (
     facts text NOT NULL,
     PRIMARY KEY (run, seq)
 );
+
+-- What processes send the rows of a batch as: an array of these is read in one go, an array per column costs each time
+-- what a function costs.
+-- What a commit leaves: the stamp that it was decided on, and the columns as they are to be.
+CREATE TYPE surefoot.after AS (
+    id uuid,
+    generation bigint,
+    revision bigint,
+    seq bigint,
+    journal_bytes bigint,
+    failures bigint,
+    step_attempt bigint,
+    deadline text,
+    charged text,
+    last_failure text,
+    ended_at bigint,
+    state text,
+    claimable_at bigint,
+    wake_at bigint,
+    detail text,
+    effect_step text,
+    effect_action text,
+    effect_state text,
+    effect_since bigint,
+    effect_evidence text
+);
+-- `entry` is the place in its batch of the commit that has it.
+CREATE TYPE surefoot.facts AS (entry bigint, run uuid, seq bigint, count bigint, generation bigint, facts text);
+CREATE TYPE surefoot.result AS (entry bigint, run uuid, result text);
+-- An event without a time of its own occurs when it is recorded.
+CREATE TYPE surefoot.new_event AS (
+    id uuid,
+    place integer,
+    app text,
+    scope text,
+    kind text,
+    dedupe_key text,
+    target text,
+    payload_hash text,
+    occurred_at bigint,
+    matched bigint,
+    runs uuid[],
+    status text,
+    data text,
+    context text,
+    "authorization" text,
+    trace text
+);
+-- What a new run has beside its row.
+CREATE TYPE surefoot.new_run AS (run uuid, event uuid, "authorization" text, actor text, version uuid, has_budget boolean);
 
 CREATE TABLE surefoot.signal (
     no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -22,6 +22,7 @@
 mod budget;
 mod child;
 mod clock;
+mod composite;
 mod error;
 mod event;
 mod fence;
@@ -53,6 +54,13 @@ pub use wake::PostgresWake;
 #[must_use]
 pub fn statements() -> Vec<(&'static str, &'static str)> {
     sql::all()
+}
+
+/// The composite types that rows are sent as, with their attributes, for the test that compares them with the schema.
+#[doc(hidden)]
+#[must_use]
+pub fn composite_types() -> Vec<(&'static str, &'static [&'static str])> {
+    [run::types().as_slice(), event::types().as_slice()].concat()
 }
 
 /// The migrations in order, for the tests of the schema.

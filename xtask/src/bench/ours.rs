@@ -43,7 +43,7 @@ enum When {
 
 const AT_BEST: &[usize] = &[50, 200, 500];
 
-const WORKLOADS: [Workload; 13] = [
+const WORKLOADS: [Workload; 15] = [
     Workload {
         when: When::Always,
         ..Workload::ten("ten_idempotent_50", "idempotent", &[50], 3_000)
@@ -65,6 +65,11 @@ const WORKLOADS: [Workload; 13] = [
         more: &["--workload", "emit"],
         ..Workload::ten("emit_now_50", "idempotent", &[50], 10_000)
     },
+    Workload {
+        more: &["--workload", "fence"],
+        when: When::OnPostgres,
+        ..Workload::ten("ten_idempotent_100_beside_a_fence", "idempotent", &[100], 1)
+    },
     Workload::claims("claim_1k", &["--workload", "claim", "--queued", "1000"]),
     Workload::claims("claim_1m", &["--workload", "claim", "--queued", "1000000"]),
     Workload::claims(
@@ -80,6 +85,11 @@ const WORKLOADS: [Workload; 13] = [
         more: &["--stored", "1000000"],
         when: When::Once,
         ..Workload::ten("ten_idempotent_50_stored_1m", "idempotent", &[50], 5_000)
+    },
+    Workload {
+        more: &["--stored", "10000000"],
+        when: When::Once,
+        ..Workload::ten("ten_idempotent_50_stored_10m", "idempotent", &[50], 5_000)
     },
 ];
 

@@ -1,9 +1,11 @@
 -- event/match
--- What events would match, and the store's clock: there is at least one row, for the clock.
-SELECT surefoot.clock() AS now, found.* FROM (VALUES (1)) AS one (row) LEFT JOIN (
+-- What events would match, and the catalog that says so: there is at least one row, for the catalog.
+SELECT one.catalog, found.* FROM (
+    SELECT value AS catalog FROM surefoot.meta WHERE key = 'catalog'
+) AS one LEFT JOIN (
     SELECT x.ord, workflow.key AS workflow, activation.key AS activation, activation.trigger_kind,
         activation."authorization", version.id AS version, version.footprint_hash AS footprint,
-        activation.position
+        version.budget <> '{}' AS has_budget, activation.position
     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[])
         WITH ORDINALITY AS x (app, scope, kind, target, ord)
     JOIN surefoot.activation

@@ -3,7 +3,7 @@
 -- `(… IN (SELECT …)) IS TRUE` keeps the sub-select a hashed one, and `(…) IS TRUE` keeps other indexes out of the way,
 -- whatever the planner believes of their sizes.
 WITH clock AS MATERIALIZED (
-    SELECT surefoot.clock() + $4 AS now
+    SELECT surefoot.clock() + $2 AS now
 ), locked AS MATERIALIZED (
     SELECT r.id, r.generation, r.revision,
         (r.state = 'running' AND r.signal IS NULL AND r.resume IS NULL AND r.cancel IS NULL) AS plain
@@ -22,30 +22,19 @@ WITH clock AS MATERIALIZED (
     lease_length = CASE WHEN x.state = 'running' THEN r.lease_length END,
     lease_owner = CASE WHEN x.state = 'running' THEN r.lease_owner END,
     claim_nonce = CASE WHEN x.state = 'running' THEN r.claim_nonce END
-    FROM unnest(
-        $1::uuid[], $2::bigint[], $3::bigint[], $8::bigint[], $9::bigint[], $10::bigint[],
-        $11::bigint[], $12::text[], $13::text[], $14::text[], $15::bigint[], $16::text[],
-        $17::bigint[], $18::bigint[], $19::text[], $20::text[], $21::text[], $22::text[],
-        $23::bigint[], $24::text[]
-    ) WITH ORDINALITY AS x (
-        id, generation, revision, seq, journal_bytes, failures, step_attempt, deadline, charged,
-        last_failure, ended_at, state, claimable_at, wake_at, detail, effect_step, effect_action,
-        effect_state, effect_since, effect_evidence, ord
-    )
+    FROM unnest($3::surefoot.after[]) WITH ORDINALITY AS x
     WHERE r.id = x.id AND r.generation = x.generation AND r.revision = x.revision
         AND (r.state = 'running' AND r.signal IS NULL AND r.resume IS NULL AND r.cancel IS NULL) IS TRUE
         AND (x.id IN (SELECT id FROM locked)) IS TRUE
-    RETURNING x.ord, r.lease_until, r.lease_length
+    RETURNING x.ordinality AS ord, r.lease_until, r.lease_length
 ), journal AS (
     INSERT INTO surefoot.journal (run, seq, count, generation, at, facts)
-    SELECT x.id, x.seq, x.count, x.generation, (SELECT now FROM clock), x.facts
-    FROM unnest($1::uuid[], $2::bigint[], $5::bigint[], $6::bigint[], $7::text[])
-        WITH ORDINALITY AS x (id, generation, seq, count, facts, ord)
-    WHERE x.facts IS NOT NULL AND (x.ord IN (SELECT ord FROM written)) IS TRUE
+    SELECT x.run, x.seq, x.count, x.generation, (SELECT now FROM clock), x.facts
+    FROM unnest($4::surefoot.facts[]) AS x WHERE (x.entry IN (SELECT ord FROM written)) IS TRUE
 ), results AS (
     INSERT INTO surefoot.run_result (run, result)
-    SELECT x.id, x.result FROM unnest($1::uuid[], $25::text[]) WITH ORDINALITY AS x (id, result, ord)
-    WHERE x.result IS NOT NULL AND (x.ord IN (SELECT ord FROM written)) IS TRUE
+    SELECT x.run, x.result
+    FROM unnest($5::surefoot.result[]) AS x WHERE (x.entry IN (SELECT ord FROM written)) IS TRUE
 )
 SELECT applied.*, other.*, (SELECT now FROM clock) AS now
 FROM (

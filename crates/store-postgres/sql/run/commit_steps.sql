@@ -3,7 +3,7 @@
 -- `(… IN (SELECT …)) IS TRUE` keeps the sub-select a hashed one, and `(…) IS TRUE` keeps other indexes out of the way,
 -- whatever the planner believes of their sizes.
 WITH clock AS MATERIALIZED (
-    SELECT surefoot.clock() + $4 AS now
+    SELECT surefoot.clock() + $2 AS now
 ), locked AS MATERIALIZED (
     SELECT r.id, r.generation, r.revision,
         (r.state = 'running' AND r.signal IS NULL AND r.resume IS NULL AND r.cancel IS NULL AND r.effect_state IS NULL) AS plain
@@ -13,23 +13,15 @@ WITH clock AS MATERIALIZED (
     revision = r.revision + 1, seq = x.seq, journal_bytes = x.journal_bytes,
     failures = x.failures, step_attempt = x.step_attempt, deadline = x.deadline,
     charged = x.charged, last_failure = x.last_failure
-    FROM unnest(
-        $1::uuid[], $2::bigint[], $3::bigint[], $8::bigint[], $9::bigint[], $10::bigint[],
-        $11::bigint[], $12::text[], $13::text[], $14::text[]
-    ) WITH ORDINALITY AS x (
-        id, generation, revision, seq, journal_bytes, failures, step_attempt, deadline, charged,
-        last_failure, ord
-    )
+    FROM unnest($3::surefoot.after[]) WITH ORDINALITY AS x
     WHERE r.id = x.id AND r.generation = x.generation AND r.revision = x.revision
         AND (r.state = 'running' AND r.signal IS NULL AND r.resume IS NULL AND r.cancel IS NULL AND r.effect_state IS NULL) IS TRUE
         AND (x.id IN (SELECT id FROM locked)) IS TRUE
-    RETURNING x.ord, r.lease_until, r.lease_length
+    RETURNING x.ordinality AS ord, r.lease_until, r.lease_length
 ), journal AS (
     INSERT INTO surefoot.journal (run, seq, count, generation, at, facts)
-    SELECT x.id, x.seq, x.count, x.generation, (SELECT now FROM clock), x.facts
-    FROM unnest($1::uuid[], $2::bigint[], $5::bigint[], $6::bigint[], $7::text[])
-        WITH ORDINALITY AS x (id, generation, seq, count, facts, ord)
-    WHERE x.facts IS NOT NULL AND (x.ord IN (SELECT ord FROM written)) IS TRUE
+    SELECT x.run, x.seq, x.count, x.generation, (SELECT now FROM clock), x.facts
+    FROM unnest($4::surefoot.facts[]) AS x WHERE (x.entry IN (SELECT ord FROM written)) IS TRUE
 )
 SELECT applied.*, other.*, (SELECT now FROM clock) AS now
 FROM (

@@ -1,18 +1,17 @@
 -- run/insert
 INSERT INTO surefoot.run (
-    id, app, scope, workflow, version, footprint, mode, event, trigger_kind, occurred_at, root,
-    parent_run, parent_step, parent_index, parent_depth, created_at, generation, revision, seq,
-    journal_bytes, failures, step_attempt, deadline, charged, last_failure, lease_until,
-    lease_length, attempt, started_at, ended_at, state, claimable_at, wake_at, detail,
-    lease_owner, claim_nonce, wait_app_wide, wait_scope, wait_kind, wait_key, effect_step,
-    effect_action, effect_state, effect_since, effect_evidence, cancel, signal, resume
-) SELECT * FROM unnest(
-    $1::uuid[], $2::text[], $3::text[], $4::text[], $5::uuid[], $6::text[], $7::text[],
-    $8::uuid[], $9::text[], $10::bigint[], $11::uuid[], $12::uuid[], $13::text[], $14::bigint[],
-    $15::bigint[], $16::bigint[], $17::bigint[], $18::bigint[], $19::bigint[], $20::bigint[],
-    $21::bigint[], $22::bigint[], $23::text[], $24::text[], $25::text[], $26::bigint[],
-    $27::bigint[], $28::bigint[], $29::bigint[], $30::bigint[], $31::text[], $32::bigint[],
-    $33::bigint[], $34::text[], $35::uuid[], $36::bigint[], $37::boolean[], $38::text[],
-    $39::text[], $40::text[], $41::text[], $42::text[], $43::text[], $44::bigint[], $45::text[],
-    $46::text[], $47::bigint[], $48::text[]
-)
+    id, app, scope, workflow, version, footprint, mode, event, trigger_kind, occurred_at, root, parent_run,
+    parent_step, parent_index, parent_depth, created_at, generation, revision, seq, journal_bytes, failures,
+    step_attempt, deadline, charged, last_failure, lease_until, lease_length, attempt, started_at, ended_at,
+    state, claimable_at, lease_owner, claim_nonce, wake_at, wait_app_wide, wait_scope, wait_kind, wait_key,
+    effect_step, effect_action, effect_state, effect_since, effect_evidence, effectful, cancel, detail,
+    signal, resume
+) SELECT
+    x.id, x.app, x.scope, x.workflow, x.version, x.footprint, x.mode, x.event, x.trigger_kind, x.occurred_at,
+    x.root, x.parent_run, x.parent_step, x.parent_index, x.parent_depth, x.created_at, x.generation,
+    x.revision, x.seq, x.journal_bytes, x.failures, x.step_attempt, x.deadline, x.charged, x.last_failure,
+    x.lease_until, x.lease_length, x.attempt, x.started_at, x.ended_at, x.state, x.claimable_at,
+    x.lease_owner, x.claim_nonce, x.wake_at, x.wait_app_wide, x.wait_scope, x.wait_kind, x.wait_key,
+    x.effect_step, x.effect_action, x.effect_state, x.effect_since, x.effect_evidence, x.effectful, x.cancel,
+    x.detail, x.signal, x.resume
+FROM unnest($1::surefoot.run[]) AS x

@@ -12,17 +12,4 @@ UPDATE surefoot.run AS r SET
     effect_since = x.effect_since, effect_evidence = x.effect_evidence,
     effectful = x.effect_step IS NOT NULL OR (x.state = 'running' AND r.effectful),
     cancel = x.cancel, signal = x.signal, resume = x.resume
-FROM unnest(
-    $1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
-    $7::bigint[], $8::text[], $9::text[], $10::text[], $11::bigint[], $12::bigint[],
-    $13::bigint[], $14::bigint[], $15::bigint[], $16::text[], $17::bigint[], $18::bigint[],
-    $19::text[], $20::uuid[], $21::bigint[], $22::boolean[], $23::text[], $24::text[],
-    $25::text[], $26::text[], $27::text[], $28::text[], $29::bigint[], $30::text[], $31::text[],
-    $32::bigint[], $33::text[]
-) AS x (
-    id, generation, revision, seq, journal_bytes, failures, step_attempt, deadline, charged,
-    last_failure, lease_until, lease_length, attempt, started_at, ended_at, state, claimable_at,
-    wake_at, detail, lease_owner, claim_nonce, wait_app_wide, wait_scope, wait_kind, wait_key,
-    effect_step, effect_action, effect_state, effect_since, effect_evidence, cancel, signal,
-    resume
-) WHERE r.id = x.id
+FROM unnest($1::surefoot.run[]) AS x WHERE r.id = x.id

@@ -8,10 +8,11 @@ use sqlx::{PgConnection, Row};
 use uuid::Uuid;
 
 use surefoot_kernel_core::{
-    App, Dispatched, EventId, Micros, Run, RunId, StoreError, Timestamp, TraceContext, WorkflowKey,
+    App, Dispatched, EventId, Micros, Run, RunId, StoreError, Timestamp, TraceContext,
 };
 
-use super::emit::{Match, new_run};
+use super::catalog::Start;
+use super::emit::new_run;
 use crate::clock::StoreClock;
 use crate::error::{Fault, unreadable};
 use crate::keys::{Key, sorted_keys};
@@ -197,21 +198,15 @@ async fn create_runs(
     let rows = sqlx::query(sql::EVENT_TO_DISPATCH).bind(&keys).fetch_all(&mut *conn).await?;
     let deferred = rows.iter().map(read_deferred).collect::<Result<HashMap<_, _>, _>>()?;
     let rows = sqlx::query(sql::EVENT_DELIVERIES).bind(&keys).fetch_all(&mut *conn).await?;
-    let mut new: Vec<(EventId, &Deferred, Match, Run)> = Vec::with_capacity(rows.len());
+    let mut new: Vec<(EventId, &Deferred, Start, Run)> = Vec::with_capacity(rows.len());
     for row in &rows {
         let id: EventId = read_key(row, "event")?;
         let event = deferred.get(&id).ok_or_else(unreadable)?;
         check_there(conn, event, row).await?;
-        let matched = Match {
-            run: read_key(row, "run")?,
-            workflow: WorkflowKey::from(row.try_get::<String, _>("workflow")?),
-            version: read_key(row, "version")?,
-            footprint: row.try_get("footprint")?,
-            trigger: row.try_get("trigger_kind")?,
-            authorization: read_json(row, "authorization")?,
-        };
-        let run = new_run((&event.app, &event.scope), (id, event.occurred_at), &matched, now);
-        new.push((id, event, matched, run));
+        let (run, start) = (read_key(row, "run")?, Start::read(row)?);
+        let place = (event.app.as_str(), event.scope.as_str());
+        let run = new_run(place, (id, event.occurred_at), (run, &start), now);
+        new.push((id, event, start, run));
     }
     let mut created: HashMap<EventId, Vec<RunId>> = HashMap::new();
     for (event, _, _, run) in &new {
@@ -222,9 +217,9 @@ async fn create_runs(
     }
     let started: Vec<(&Run, StartedWith<'_>)> = new
         .iter()
-        .map(|(_, event, matched, run)| {
+        .map(|(_, event, start, run)| {
             // The emitter's word wins, even if no actor can be read from it.
-            let authorization = event.authorization.as_ref().or(matched.authorization.as_ref());
+            let authorization = event.authorization.as_ref().or(start.authorization.as_ref());
             let (data, context) = (event.data.as_str(), Some(event.context.as_str()));
             (run, StartedWith { data, context, authorization, trace: event.trace.as_ref() })
         })

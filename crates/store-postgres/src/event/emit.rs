@@ -1,7 +1,9 @@
 //! Events: recorded once, matched when they are recorded.
 //!
-//! What events match is read first. One statement then records them, with their runs or with what is to become of
-//! them later; it says for itself which of them it recorded, and which were there, or may not be.
+//! What events match is known, or read first. One statement then records them, with their runs or with what is to become
+//! of them later; it says for itself which of them it recorded, which were there, or may not be, and at which time.
+
+use std::sync::Arc;
 
 use serde_json::Value;
 use sqlx::postgres::PgRow;
@@ -10,44 +12,46 @@ use uuid::Uuid;
 
 use surefoot_kernel_core::{
     Commit, Dispatch, Eager, Emission, Emit, EmitError, EventId, Invocation, Lease, Mode, Origin,
-    Place, Receipt, RowInput, Run, RunId, START_EVENT, StoreError, Stored, Timestamp, VersionId,
-    WorkflowKey, decide_row,
+    Place, Receipt, RowInput, Run, RunId, StoreError, Stored, Timestamp, decide_row,
 };
 
+use super::catalog::{Catalog, Found, Start};
 use super::dispatch::start_deferred;
 use super::rows::Rows;
 use crate::clock::StoreClock;
 use crate::error::{Fault, store_error, unavailable};
 use crate::keys::Key;
-use crate::plan::list::{read_json, read_key, read_small};
+use crate::plan::list::{read_key, read_small, read_time};
 use crate::retention::place::place_of;
 use crate::sql;
 
-/// How often an event is matched again whose version went away before it was recorded.
+/// How often an event is matched again where the catalog changed before it was recorded.
 const TRIES: usize = 4;
 
 /// What an event matched: one run that it starts.
 #[derive(Debug, Clone)]
 pub(crate) struct Match {
     pub(crate) run: RunId,
-    pub(crate) workflow: WorkflowKey,
-    pub(crate) version: VersionId,
-    pub(crate) footprint: String,
-    pub(crate) trigger: Option<String>,
-    /// The activation's snapshot.
-    pub(crate) authorization: Option<Value>,
+    pub(crate) found: Arc<Found>,
+}
+
+impl Match {
+    fn of(event: EventId, found: &Arc<Found>) -> Self {
+        let run = RunId::of_event(event, &found.start.workflow, &found.activation);
+        Self { run, found: found.clone() }
+    }
 }
 
 /// An event as it is about to be recorded.
 pub(crate) struct Record<'a> {
     pub(crate) emit: &'a Emit,
-    pub(crate) now: Timestamp,
     pub(crate) matches: Vec<Match>,
-    /// One per match, if they are created at once.
+    /// One per match, if they are created at once. Their times count from when they are recorded.
     pub(crate) runs: Vec<Run>,
-    /// Those that a local worker has slots for: running from the first moment on.
-    started: Vec<Stored>,
 }
+
+/// The time from which those of runs count that are not recorded yet.
+const BEFORE: Timestamp = Timestamp::from_micros(0);
 
 /// What became of an event.
 #[derive(Debug)]
@@ -56,7 +60,7 @@ pub(crate) enum Answer {
     /// It is there, deferred, and this call wants its runs now.
     Deferred(Emission),
     BeingDeleted(Place),
-    /// What it matched was deleted before it was recorded: it is to be matched again.
+    /// What it matched may have changed before it was recorded: it is to be matched again.
     Again,
 }
 
@@ -69,19 +73,13 @@ pub(crate) struct Failed {
 }
 
 impl<'a> Record<'a> {
-    fn of(emit: &'a Emit, matches: Vec<Match>, now: Timestamp) -> Self {
-        let mut record = Self { emit, now, matches, runs: Vec::new(), started: Vec::new() };
+    fn of(emit: &'a Emit, found: &[Arc<Found>]) -> Self {
+        let matches: Vec<Match> = found.iter().map(|found| Match::of(emit.id, found)).collect();
+        let mut record = Self { emit, matches, runs: Vec::new() };
         if emit.event.dispatch == Dispatch::Now {
-            record.runs = record.matches.iter().map(|matched| record.new_run(matched)).collect();
-            if let Some(eager) = &emit.eager {
-                record.start(eager);
-            }
+            record.runs = record.new_runs(BEFORE).into_iter().map(|new| new.0).collect();
         }
         record
-    }
-
-    pub(crate) fn occurred_at(&self) -> Timestamp {
-        self.emit.event.occurred_at.unwrap_or(self.now)
     }
 
     pub(crate) fn status(&self) -> &'static str {
@@ -98,69 +96,84 @@ impl<'a> Record<'a> {
 
     /// The emitter's word wins, even if no actor can be read from it.
     pub(crate) fn authorization<'m>(&'m self, matched: &'m Match) -> Option<&'m Value> {
-        self.emit.event.authorization.as_ref().or(matched.authorization.as_ref())
+        self.emit.event.authorization.as_ref().or(matched.found.start.authorization.as_ref())
     }
 
-    fn new_run(&self, matched: &Match) -> Run {
-        let (app, scope) = (&self.emit.app, &self.emit.scope);
-        let from = (self.emit.id, self.occurred_at());
-        new_run((app.as_str(), scope.as_str()), from, matched, self.now)
-    }
-
-    fn start(&mut self, eager: &Eager) {
-        let slots = usize::try_from(eager.slots).unwrap_or(usize::MAX);
-        let lease =
-            Lease { owner: eager.session, until: self.now.plus(eager.lease), length: eager.lease };
-        for (run, matched) in self.runs.iter_mut().zip(&self.matches) {
-            if self.started.len() < slots
-                && eager.footprints.contains(&run.origin.footprint)
-                && let Ok(facts) =
-                    decide_row(run, RowInput::Claim { lease: lease.clone() }, self.now)
-            {
-                *run = Commit::new(run, &facts).after;
-                let activation = matched.authorization.as_ref();
-                let invocation = Invocation::of_event(&self.emit.event, activation);
-                self.started.push(Stored {
-                    receipt: Receipt::attest(run),
-                    run: run.clone(),
-                    invocation: Some(invocation),
-                    journal: Ok(Vec::new()),
-                    now: self.now,
-                });
+    /// The runs as they are at that time, and whether a local worker has started them: running from the first moment on.
+    fn new_runs(&self, now: Timestamp) -> Vec<(Run, bool)> {
+        let emit = self.emit;
+        let occurred_at = emit.event.occurred_at.unwrap_or(now);
+        let mut slots = emit.eager.as_ref().map_or(0, |eager| eager.slots);
+        let start = |matched: &Match| {
+            let place = (emit.app.as_str(), emit.scope.as_str());
+            let run = (matched.run, &matched.found.start);
+            let run = new_run(place, (emit.id, occurred_at), run, now);
+            match emit.eager.as_ref().filter(|_| slots > 0).and_then(|it| started(&run, it, now)) {
+                Some(started) => {
+                    slots -= 1;
+                    (started, true)
+                }
+                None => (run, false),
             }
-        }
+        };
+        self.matches.iter().map(start).collect()
     }
 
-    fn emission(&mut self) -> Emission {
+    fn emission(&self, now: Timestamp) -> Emission {
         let mut emission = Emission::of(self.emit.id);
         emission.matched = self.matched();
         emission.runs = self.runs.iter().map(|run| run.id).collect();
-        emission.started = std::mem::take(&mut self.started);
+        if self.emit.eager.is_some() && !self.runs.is_empty() {
+            let new = self.new_runs(now).into_iter().zip(&self.matches);
+            let started = new.filter(|((_, is_started), _)| *is_started);
+            emission.started = started.map(|((run, _), it)| self.stored(run, it, now)).collect();
+        }
         emission
     }
+
+    fn stored(&self, run: Run, matched: &Match, now: Timestamp) -> Stored {
+        let activation = matched.found.start.authorization.as_ref();
+        Stored {
+            receipt: Receipt::attest(&run),
+            run,
+            invocation: Some(Invocation::of_event(&self.emit.event, activation)),
+            journal: Ok(Vec::new()),
+            now,
+        }
+    }
+}
+
+/// The run as claimed by a local worker, if it can run it.
+fn started(run: &Run, eager: &Eager, now: Timestamp) -> Option<Run> {
+    if !eager.footprints.contains(&run.origin.footprint) {
+        return None;
+    }
+    let lease = Lease { owner: eager.session, until: now.plus(eager.lease), length: eager.lease };
+    let facts = decide_row(run, RowInput::Claim { lease }, now).ok()?;
+    Some(Commit::new(run, &facts).after)
 }
 
 pub(crate) fn new_run(
     (app, scope): (&str, &str),
     (event, occurred_at): (EventId, Timestamp),
-    matched: &Match,
+    (run, start): (RunId, &Start),
     now: Timestamp,
 ) -> Run {
     let origin = Origin {
         app: app.into(),
         scope: scope.into(),
-        workflow: matched.workflow.clone(),
-        version: matched.version,
-        footprint: matched.footprint.clone(),
+        workflow: start.workflow.clone(),
+        version: start.version,
+        footprint: start.footprint.clone(),
         mode: Mode::Execute,
         event: Some(event),
-        trigger: matched.trigger.clone(),
+        trigger: start.trigger.clone(),
         occurred_at,
-        root: matched.run,
+        root: run,
         parent: None,
         created_at: now,
     };
-    Run::new(matched.run, origin)
+    Run::new(run, origin)
 }
 
 /// Records one event on the caller's transaction.
@@ -169,8 +182,10 @@ pub(crate) async fn emit(
     emit: &Emit,
     clock: &StoreClock,
 ) -> Result<Emission, EmitError> {
+    // What the transaction sees is not what others see: nothing is kept of it.
+    let catalog = Catalog::default();
     for _ in 0..TRIES {
-        let recorded = record(conn, &[emit], clock).await;
+        let recorded = record(conn, &[emit], clock, &catalog).await;
         let answers = recorded.map_err(|Failed { error, .. }| store_error(error))?;
         match answers.into_iter().next() {
             Some(Ok(Answer::Done(emission))) => return Ok(emission),
@@ -187,7 +202,7 @@ pub(crate) async fn emit(
     Err(moving().into())
 }
 
-/// What an event matches is deleted, again and again.
+/// What an event matches changes, again and again.
 pub(crate) fn moving() -> StoreError {
     unavailable("what the event matches changes too fast: emit it again")
 }
@@ -200,46 +215,51 @@ pub(crate) async fn record(
     conn: &mut PgConnection,
     emits: &[&Emit],
     clock: &StoreClock,
+    catalog: &Catalog,
 ) -> Result<Vec<Result<Answer, Fault>>, Failed> {
     let before = |error| Failed { before: true, error };
-    let (now, matches) = matching(conn, emits, clock).await.map_err(before)?;
+    let (name, matches) = catalog.matches(conn, emits).await.map_err(before)?;
     let mut answers = Vec::with_capacity(emits.len());
     let mut records = Vec::with_capacity(emits.len());
     for (emit, matches) in emits.iter().zip(matches) {
-        answers.push(match matches {
-            Ok(matches) => {
-                records.push(Record::of(emit, matches, now));
-                Ok(Answer::Again)
-            }
-            Err(fault) => Err(fault),
-        });
+        answers.push(matches.map(|found| {
+            records.push(Record::of(emit, &found));
+            Answer::Again
+        }));
     }
     let mut rows = Rows::default();
     for record in &records {
         let pushed = rows.push(record);
         pushed.map_err(|Fault(error)| before(sqlx::Error::Encode(Box::new(error))))?;
     }
-    let written = rows.bind(sqlx::query(sql::EVENT_EMIT)).fetch_all(&mut *conn).await;
+    let query = sqlx::query(sql::EVENT_EMIT).bind(clock.offset()).bind(name);
+    let query = query.bind(rows.events).bind(rows.deliveries).bind(rows.rows).bind(rows.runs);
+    let written = query.fetch_all(&mut *conn).await;
     let written = written.map_err(|error| Failed { before: false, error })?;
     let open = answers.iter_mut().filter(|answer| answer.is_ok());
-    for ((known, record), row) in open.zip(&mut records).zip(&written) {
-        *known = answer(conn, record, row).await;
+    for ((known, record), row) in open.zip(&records).zip(&written) {
+        *known = answer(conn, record, row, catalog).await;
     }
     Ok(answers)
 }
 
 async fn answer(
     conn: &mut PgConnection,
-    record: &mut Record<'_>,
+    record: &Record<'_>,
     row: &PgRow,
+    catalog: &Catalog,
 ) -> Result<Answer, Fault> {
     if row.try_get("is_recorded")? {
-        return Ok(Answer::Done(record.emission()));
+        return Ok(Answer::Done(record.emission(read_time(row, "now")?)));
     }
     let emit = record.emit;
     if let Some(workflow) = row.try_get::<Option<String>, _>("deleting")? {
         let place = place_of(emit.app.as_str(), emit.scope.as_str(), workflow);
         return Ok(Answer::BeingDeleted(place));
+    }
+    if row.try_get::<Option<bool>, _>("is_current")? != Some(true) {
+        catalog.forget();
+        return Ok(Answer::Again);
     }
     // In a statement of its own: the one before began when the original may not have been there yet.
     match original(conn, emit).await? {
@@ -273,54 +293,5 @@ fn repeated(emit: &Emit, original: &PgRow) -> Result<Answer, Fault> {
         Answer::Deferred(emission)
     } else {
         Answer::Done(emission)
-    })
-}
-
-/// What an event would match, or why that cannot be read.
-type Matches = Result<Vec<Match>, Fault>;
-
-/// Enabled activations of live versions in the same app and scope, in a stable order, for each of the events; and the
-/// store's time.
-async fn matching(
-    conn: &mut PgConnection,
-    emits: &[&Emit],
-    clock: &StoreClock,
-) -> Result<(Timestamp, Vec<Matches>), sqlx::Error> {
-    // A start is addressed to one workflow, never broadcast.
-    let is_matched = |emit: &&&Emit| emit.event.kind != START_EVENT || emit.event.target.is_some();
-    let kinds = emits.iter().map(|emit| Some(emit).filter(is_matched).map(|it| &*it.event.kind));
-    let targets = emits.iter().map(|emit| emit.event.target.as_ref().map(WorkflowKey::as_str));
-    let rows = sqlx::query(sql::EVENT_MATCH)
-        .bind(emits.iter().map(|emit| emit.app.as_str()).collect::<Vec<_>>())
-        .bind(emits.iter().map(|emit| emit.scope.as_str()).collect::<Vec<_>>())
-        .bind(kinds.collect::<Vec<_>>())
-        .bind(targets.collect::<Vec<_>>())
-        .fetch_all(conn)
-        .await?;
-    let now = clock.at(rows.first().ok_or(sqlx::Error::RowNotFound)?.try_get("now")?);
-    let mut matches: Vec<Matches> = emits.iter().map(|_| Ok(Vec::new())).collect();
-    for row in &rows {
-        let Some(ord) = row.try_get::<Option<i64>, _>("ord")? else { continue };
-        let index = usize::try_from(ord.saturating_sub(1)).unwrap_or(usize::MAX);
-        let Some((emit, matches)) = emits.get(index).zip(matches.get_mut(index)) else { continue };
-        match (read_match(emit.id, row), &mut *matches) {
-            (Ok(found), Ok(matches)) => matches.push(found),
-            (Err(fault), Ok(_)) => *matches = Err(fault),
-            (_, Err(_)) => {}
-        }
-    }
-    Ok((now, matches))
-}
-
-fn read_match(event: EventId, row: &PgRow) -> Result<Match, Fault> {
-    let workflow = WorkflowKey::from(row.try_get::<String, _>("workflow")?);
-    let activation: &str = row.try_get("activation")?;
-    Ok(Match {
-        run: RunId::of_event(event, &workflow, activation),
-        workflow,
-        version: read_key(row, "version")?,
-        footprint: row.try_get("footprint")?,
-        trigger: row.try_get("trigger_kind")?,
-        authorization: read_json(row, "authorization")?,
     })
 }

@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use surefoot_kernel_core::{Emission, Emit, EmitError, StoreError};
 
+use super::catalog::Catalog;
 use super::dispatch::StartDeferred;
 use super::emit::{Answer, Failed, moving, record};
 use crate::clock::StoreClock;
@@ -71,6 +72,7 @@ impl EmitLane {
             pool: Pool::new(&impatient, Use::Kernel, 1),
             at_work: Arc::new(AtWork {
                 clock: options.clock.clone(),
+                catalog: Catalog::default(),
                 sift: Pool::new(&options.clone().lock_wait(SIFT_WAIT), Use::Kernel, SIFT_SEATS),
                 side: Pool::new(options, Use::Kernel, SIDE_SEATS),
                 writer,
@@ -103,6 +105,7 @@ struct Lane {
 /// What the lane shares with those that wait elsewhere.
 struct AtWork {
     clock: StoreClock,
+    catalog: Catalog,
     sift: Arc<Pool>,
     side: Arc<Pool>,
     writer: Writer,
@@ -162,7 +165,7 @@ impl AtWork {
             Err(error) => return refuse_all(asks, error),
         };
         let emits: Vec<&Emit> = asks.iter().map(|ask| &ask.emit).collect();
-        match record(&mut conn, &emits, &self.clock).await {
+        match record(&mut conn, &emits, &self.clock, &self.catalog).await {
             Ok(answers) => {
                 // One whose last answer was lost is of no use.
                 if answers.iter().all(Result::is_ok) {

@@ -202,7 +202,7 @@ pub(crate) async fn commit_one(
 }
 
 /// One commit in a transaction of its own.
-pub(crate) struct CommitAlone(pub(crate) Commit);
+pub(crate) struct CommitAlone(pub(crate) Box<Commit>);
 
 impl Op for CommitAlone {
     type Out = Committed;

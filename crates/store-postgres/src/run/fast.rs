@@ -5,15 +5,15 @@
 
 use std::collections::HashMap;
 
-use sqlx::postgres::PgRow;
-use sqlx::{PgConnection, Row};
+use sqlx::postgres::{PgArguments, PgRow};
+use sqlx::query::Query;
+use sqlx::{PgConnection, Postgres, Row};
 use uuid::Uuid;
 
 use surefoot_kernel_core::{Commit, Micros, Phase, RunId, StoreError, Timestamp, Todo};
 
-use super::columns::{Counters, Effects, Ends, Statement};
 use super::commit::{Verdict, written};
-use super::row::int;
+use super::entry::{After, Ended, Facts};
 use crate::error::{Fault, commit_error, store_error};
 use crate::keys::Key;
 use crate::sql;
@@ -88,72 +88,37 @@ pub(crate) async fn commit_plain_in(
     Ok(said.unwrap_or(Said::Final(Verdict::Busy)))
 }
 
+type Statement<'q> = Query<'q, Postgres, PgArguments>;
+
 fn statement<'q>(commits: &[&'q Commit], offset: i64) -> Result<Statement<'q>, Fault> {
     let has_moves = commits.iter().any(|commit| Way::of(commit) != Way::Step);
+    let batch = Batch::of(commits)?;
     let statement = if has_moves { sql::RUN_COMMIT_MOVES } else { sql::RUN_COMMIT_STEPS };
-    Ok(Columns::of(commits, has_moves)?.bind(sqlx::query(statement), offset, has_moves))
+    let query = sqlx::query(statement).bind(batch.ids).bind(offset);
+    let query = query.bind(batch.after).bind(batch.facts);
+    Ok(if has_moves { query.bind(batch.results) } else { query })
 }
 
+/// Commits as the statements take them, in their order.
 #[derive(Default)]
-struct Columns<'a> {
+struct Batch<'a> {
     ids: Vec<Uuid>,
-    generations: Vec<i64>,
-    revisions: Vec<i64>,
-    journal_seqs: Vec<Option<i64>>,
-    journal_counts: Vec<Option<i64>>,
-    facts: Vec<Option<&'a str>>,
-    counters: Counters,
-    ends: Ends,
-    effects: Effects,
-    results: Vec<Option<String>>,
+    after: Vec<After<'a>>,
+    facts: Vec<Facts<'a>>,
+    results: Vec<Ended>,
 }
 
-impl<'a> Columns<'a> {
-    fn of(commits: &[&'a Commit], has_moves: bool) -> Result<Self, Fault> {
-        let mut columns = Self::default();
-        for commit in commits {
-            let journal = commit.journal.as_ref();
-            columns.ids.push(commit.before.run.key());
-            columns.generations.push(int(commit.before.generation));
-            columns.revisions.push(int(commit.before.revision));
-            columns.journal_seqs.push(journal.map(|journal| int(journal.seq)));
-            columns.journal_counts.push(journal.map(|journal| int(journal.count)));
-            columns.facts.push(journal.map(|journal| &*journal.facts));
-            columns.counters.push(&commit.after)?;
-            if has_moves {
-                columns.ends.push(&commit.after)?;
-                columns.effects.push(commit.after.effect());
-                columns.results.push(match &commit.after.phase {
-                    Phase::Succeeded { result, .. } if !result.is_null() => {
-                        Some(result.to_string())
-                    }
-                    Phase::Succeeded { .. }
-                    | Phase::Queued { .. }
-                    | Phase::Running { .. }
-                    | Phase::Waiting(_)
-                    | Phase::NeedsAttention(_)
-                    | Phase::Failed { .. }
-                    | Phase::Canceled { .. } => None,
-                });
-            }
+impl<'a> Batch<'a> {
+    fn of(commits: &[&'a Commit]) -> Result<Self, Fault> {
+        let mut batch = Self::default();
+        for (entry, commit) in (1_i64..).zip(commits) {
+            let run = commit.before.run.key();
+            batch.ids.push(run);
+            batch.after.push(After::of(commit)?);
+            batch.facts.extend(Facts::of(entry, commit));
+            batch.results.extend(Ended::of(entry, commit));
         }
-        Ok(columns)
-    }
-
-    fn bind(self, query: Statement<'a>, offset: i64, has_moves: bool) -> Statement<'a> {
-        let query = query
-            .bind(self.ids)
-            .bind(self.generations)
-            .bind(self.revisions)
-            .bind(offset)
-            .bind(self.journal_seqs)
-            .bind(self.journal_counts)
-            .bind(self.facts);
-        let query = self.counters.bind(query);
-        if !has_moves {
-            return query;
-        }
-        self.effects.bind(self.ends.bind(query)).bind(self.results)
+        Ok(batch)
     }
 }
 

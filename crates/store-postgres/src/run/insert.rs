@@ -2,11 +2,10 @@
 
 use serde_json::Value;
 use sqlx::PgConnection;
-use uuid::Uuid;
 
 use surefoot_kernel_core::{Run, TraceContext, actor_of};
 
-use super::columns::{Statement, States};
+use super::columns::RunRow;
 use super::row::json_opt;
 use crate::budget;
 use crate::error::Fault;
@@ -38,13 +37,8 @@ pub(crate) async fn insert_all(
     if runs.is_empty() {
         return Ok(());
     }
-    let (mut origins, mut states) = (Origins::default(), States::default());
-    for (run, _) in runs {
-        origins.push(run);
-        states.push(run, None, None)?;
-    }
-    let query = origins.bind(sqlx::query(sql::RUN_INSERT));
-    states.bind(query).execute(&mut *conn).await?;
+    let rows = runs.iter().map(|(run, _)| RunRow::new(run)).collect::<Result<Vec<_>, _>>()?;
+    sqlx::query(sql::RUN_INSERT).bind(rows).execute(&mut *conn).await?;
     payloads(conn, runs).await?;
     budget::open(conn, runs.iter().map(|(run, _)| *run)).await
 }
@@ -70,68 +64,4 @@ async fn payloads(conn: &mut PgConnection, runs: &[(&Run, StartedWith<'_>)]) -> 
         .execute(conn)
         .await?;
     Ok(())
-}
-
-/// What never changes, in the order of the table.
-#[derive(Default)]
-pub(crate) struct Origins<'a> {
-    ids: Vec<Uuid>,
-    apps: Vec<&'a str>,
-    scopes: Vec<&'a str>,
-    workflows: Vec<&'a str>,
-    versions: Vec<Uuid>,
-    footprints: Vec<&'a str>,
-    modes: Vec<&'static str>,
-    events: Vec<Option<Uuid>>,
-    triggers: Vec<Option<&'a str>>,
-    occurred: Vec<i64>,
-    roots: Vec<Uuid>,
-    parent_runs: Vec<Option<Uuid>>,
-    parent_steps: Vec<Option<&'a str>>,
-    parent_indexes: Vec<Option<i64>>,
-    parent_depths: Vec<Option<i64>>,
-    created: Vec<i64>,
-}
-
-impl<'a> Origins<'a> {
-    pub(crate) fn push(&mut self, run: &'a Run) {
-        let origin = &run.origin;
-        let parent = origin.parent.as_ref();
-        self.ids.push(run.id.key());
-        self.apps.push(origin.app.as_str());
-        self.scopes.push(origin.scope.as_str());
-        self.workflows.push(origin.workflow.as_str());
-        self.versions.push(origin.version.key());
-        self.footprints.push(&origin.footprint);
-        self.modes.push(origin.mode.as_str());
-        self.events.push(origin.event.map(Key::key));
-        self.triggers.push(origin.trigger.as_deref());
-        self.occurred.push(origin.occurred_at.micros());
-        self.roots.push(origin.root.key());
-        self.parent_runs.push(parent.map(|parent| parent.run.key()));
-        self.parent_steps.push(parent.map(|parent| parent.step.as_str()));
-        self.parent_indexes.push(parent.map(|parent| i64::from(parent.index)));
-        self.parent_depths.push(parent.map(|parent| i64::from(parent.depth)));
-        self.created.push(origin.created_at.micros());
-    }
-
-    pub(crate) fn bind(self, query: Statement<'a>) -> Statement<'a> {
-        query
-            .bind(self.ids)
-            .bind(self.apps)
-            .bind(self.scopes)
-            .bind(self.workflows)
-            .bind(self.versions)
-            .bind(self.footprints)
-            .bind(self.modes)
-            .bind(self.events)
-            .bind(self.triggers)
-            .bind(self.occurred)
-            .bind(self.roots)
-            .bind(self.parent_runs)
-            .bind(self.parent_steps)
-            .bind(self.parent_indexes)
-            .bind(self.parent_depths)
-            .bind(self.created)
-    }
 }

@@ -7,6 +7,7 @@ pub(crate) mod claim;
 pub(crate) mod columns;
 pub(crate) mod commit;
 pub(crate) mod dry_run;
+pub(crate) mod entry;
 pub(crate) mod fast;
 pub(crate) mod insert;
 pub(crate) mod load;
@@ -18,3 +19,8 @@ pub(crate) mod row;
 pub(crate) mod session;
 pub(crate) mod wake;
 pub(crate) mod write;
+
+/// The types that runs are sent as.
+pub(crate) const fn types() -> [(&'static str, &'static [&'static str]); 4] {
+    [columns::RunRow::TYPE, entry::After::TYPE, entry::Facts::TYPE, entry::Ended::TYPE]
+}

@@ -4,13 +4,12 @@
 use std::borrow::Cow;
 
 use sqlx::PgConnection;
-use uuid::Uuid;
 
 use surefoot_kernel_core::{
     Audit, Commit, JournalText, Phase, Run, RunState, StepKey, Timestamp, VersionId, Wake,
 };
 
-use super::columns::{States, Steps};
+use super::columns::RunRow;
 use super::row::{Head, int};
 use crate::child::settle::settle;
 use crate::error::Fault;
@@ -78,6 +77,10 @@ impl<'a> Write<'a> {
             && after.resume.is_none()
     }
 
+    fn row(&self) -> Result<RunRow<'_>, Fault> {
+        RunRow::of(&self.after, self.nonce(), self.signal())
+    }
+
     /// The claim that the run is held by, if it is still the one that claimed it.
     fn nonce(&self) -> Option<i64> {
         self.after.lease()?;
@@ -123,20 +126,11 @@ pub(crate) async fn write_rows(
     now: Timestamp,
 ) -> Result<(), Fault> {
     let (steps, moves): (Vec<&Write<'_>>, Vec<_>) = writes.iter().partition(|it| it.is_step());
-    if !steps.is_empty() {
-        let mut columns = Steps::default();
-        for write in steps {
-            columns.push(&write.after)?;
+    for (statement, writes) in [(sql::RUN_STEP, steps), (sql::RUN_MOVE, moves)] {
+        if !writes.is_empty() {
+            let rows = writes.into_iter().map(Write::row).collect::<Result<Vec<_>, _>>()?;
+            sqlx::query(statement).bind(rows).execute(&mut *conn).await?;
         }
-        columns.bind(sqlx::query(sql::RUN_STEP)).execute(&mut *conn).await?;
-    }
-    if !moves.is_empty() {
-        let mut columns = States::default();
-        let ids: Vec<Uuid> = moves.iter().map(|write| write.head.id.key()).collect();
-        for write in moves {
-            columns.push(&write.after, write.nonce(), write.signal())?;
-        }
-        columns.bind(sqlx::query(sql::RUN_MOVE).bind(ids)).execute(&mut *conn).await?;
     }
     append(conn, writes, now).await?;
     results(conn, writes).await?;

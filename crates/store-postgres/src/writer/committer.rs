@@ -180,7 +180,7 @@ fn write_plain<'a>(
         if asks.is_empty() {
             return Outcome::default();
         }
-        let commits: Vec<&Commit> = asks.iter().map(|ask| &ask.commit).collect();
+        let commits: Vec<&Commit> = asks.iter().map(|ask| &*ask.commit).collect();
         match commit_plain(conn, &commits, clock.offset()).await {
             Ok(said) => settle_plain(asks, said),
             Err(error) => match halve(asks, error) {
@@ -228,7 +228,7 @@ async fn transaction(
     asks: &[Ask],
     clock: &StoreClock,
 ) -> Result<Vec<Verdict>, StoreError> {
-    let commits: Vec<&Commit> = asks.iter().map(|ask| &ask.commit).collect();
+    let commits: Vec<&Commit> = asks.iter().map(|ask| &*ask.commit).collect();
     let now = begin(conn).await.map_err(Fault::from)?;
     match commit_group(conn, &commits, Locks::IfFree, clock.at(now)).await {
         Ok(verdicts) => {

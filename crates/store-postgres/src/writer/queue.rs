@@ -17,7 +17,8 @@ const BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// A commit and who asked for it.
 pub(crate) struct Ask {
-    pub(crate) commit: Commit,
+    /// Apart, since what waits is moved about and sorted.
+    pub(crate) commit: Box<Commit>,
     pub(crate) way: Way,
     /// Since when somebody else has had a lock that it needs.
     bounced: Option<Instant>,
@@ -29,7 +30,7 @@ impl Ask {
         commit: Commit,
         reply: oneshot::Sender<Result<Committed, StoreError>>,
     ) -> Self {
-        Self { way: Way::of(&commit), commit, bounced: None, reply }
+        Self { way: Way::of(&commit), commit: Box::new(commit), bounced: None, reply }
     }
 
     pub(crate) fn run_id(&self) -> RunId {
@@ -51,7 +52,9 @@ impl Ask {
         drop(self.reply.send(answer));
     }
 
-    pub(crate) fn into_parts(self) -> (Commit, oneshot::Sender<Result<Committed, StoreError>>) {
+    pub(crate) fn into_parts(
+        self,
+    ) -> (Box<Commit>, oneshot::Sender<Result<Committed, StoreError>>) {
         (self.commit, self.reply)
     }
 }

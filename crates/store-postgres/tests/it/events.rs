@@ -1,22 +1,24 @@
 //! Events and signals while others write at the same time.
 
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use sqlx::Connection;
 use surefoot_kernel_core::retention::Force;
 use surefoot_kernel_core::{
     Commit, Delete, Dependency, Dispatched, Emission, Emit, EmitError, Event, EventFilter,
-    EventStore, Fact, LoadRequest, OperatorStore, Place, RetentionStore, Run, RunFilter, RunId,
-    RunState, RunStore, Scan, SendSignal, Signal, StoreError, TxStore,
+    EventStore, Fact, LoadRequest, OperatorStore, Place, PlanStore, RetentionStore, Run, RunFilter,
+    RunId, RunState, RunStore, Scan, SendSignal, Signal, StoreError, TxStore,
 };
 use surefoot_store_postgres::{PostgresStore, sqlx};
 use surefoot_testkit::servers::Fate;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use crate::published::{claim, emit, order, published, record, started};
-use crate::support::{app, load, scope};
+use crate::published::{claim, emit, order, publish, published, record, started};
+use crate::support::{World, app, load, scope};
 use crate::wire::{Wired, begun, caught};
 
 /// What must come, however busy the machine is.
@@ -303,4 +305,62 @@ async fn a_batch_that_is_sifted_holds_up_nobody_else() {
     assert!(!waits.is_finished());
     tx.rollback().await;
     assert!(waits.await.unwrap());
+}
+
+/// A handle knows what events match, and asks again as soon as anybody has changed it: an event never starts a version
+/// that was replaced before it was emitted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_published_by_another_process_counts_from_then_on() {
+    let world = published().await;
+    let other = world.other().await;
+    record(&world, order()).await;
+    let versions = Arc::new(Mutex::new(Vec::new()));
+    let published = Arc::new(AtomicUsize::new(0));
+    let mut emitters = JoinSet::new();
+    for _ in 0..4 {
+        let (store, published) = (world.store.clone(), published.clone());
+        emitters.spawn(async move {
+            let mut seen = Vec::new();
+            while seen.last().is_none_or(|(least, _)| *least < 20) {
+                let least = published.load(Ordering::SeqCst);
+                let emission = store.event_emit(emit(order())).await.unwrap();
+                seen.push((least, emission.runs[0]));
+            }
+            seen
+        });
+    }
+    for number in 1..=20 {
+        let mut next = publish("stock");
+        next.plan.hashes.source = format!("{number:064}");
+        versions.lock().unwrap().push(next.version);
+        other.version_publish(next).await.unwrap();
+        published.store(number, Ordering::SeqCst);
+        tokio::task::yield_now().await;
+    }
+    let versions = versions.lock().unwrap().clone();
+    for (least, run) in emitters.join_all().await.into_iter().flatten() {
+        let started = load(&world.store, run).await.run.origin.version;
+        let number = versions.iter().position(|version| *version == started).map_or(0, |it| it + 1);
+        assert!(number >= least, "version {number} was started after {least} was published");
+    }
+}
+
+/// What is published in a transaction is matched by its own events, and by nobody else's before it commits.
+#[tokio::test]
+async fn a_publication_in_a_transaction_is_matched_inside_it_only() {
+    let world = World::new().await;
+    assert_eq!(record(&world, order()).await.matched, 0);
+    for commits in [false, true] {
+        let mut tx = world.store.begin().await.unwrap();
+        world.store.version_publish_in(&mut tx, publish("stock")).await.unwrap();
+        let inside = world.store.event_emit_in(&mut tx, emit(order())).await.unwrap();
+        assert_eq!(inside.matched, 1);
+        assert_eq!(record(&world, order()).await.matched, 0);
+        if commits {
+            tx.commit().await.unwrap();
+        } else {
+            tx.rollback().await;
+        }
+        assert_eq!(record(&world, order()).await.matched, u32::from(commits));
+    }
 }

@@ -2,7 +2,7 @@
 
 use sqlx::{Connection, Row};
 use surefoot_kernel_core::{RunStore, StoreError};
-use surefoot_store_postgres::{PostgresStore, migrations, sqlx};
+use surefoot_store_postgres::{PostgresStore, composite_types, migrations, sqlx};
 use tokio::task::JoinSet;
 
 use crate::database::Database;
@@ -105,4 +105,47 @@ async fn no_index_names_a_column_that_steps_or_renewals_write() {
             assert!(named.into_iter().all(|it| it != column), "{column} in {index}");
         }
     }
+}
+
+/// Rows are sent by the place of each column, so that two of one kind that changed places would change values.
+#[tokio::test]
+async fn what_rows_are_sent_as_is_what_the_schema_has() {
+    let world = World::new().await;
+    let mut conn = world.database.raw().await;
+    for (name, attributes) in composite_types() {
+        let of = "SELECT attname::text AS name FROM pg_attribute
+            WHERE attrelid = (SELECT typrelid FROM pg_type WHERE oid = to_regtype($1)) AND attnum > 0
+                AND NOT attisdropped ORDER BY attnum";
+        let rows = sqlx::query(of).bind(name).fetch_all(&mut conn).await.unwrap();
+        let found: Vec<&str> = rows.iter().map(|row| row.get("name")).collect();
+        assert_eq!(found, attributes, "{name}");
+    }
+}
+
+/// What the columns of a run say together is asked when it is created and when it moves, by whomever.
+#[tokio::test]
+async fn a_run_that_contradicts_itself_is_refused() {
+    let world = World::new().await;
+    world.store.dry_run_create(create()).await.unwrap();
+    let mut conn = world.database.raw().await;
+    for nonsense in [
+        "state = 'asleep'",
+        "state = 'running'",
+        "state = 'succeeded'",
+        "claimable_at = NULL",
+        "lease_owner = id",
+        "lease_owner = id, lease_length = 1, lease_until = claimable_at, claimable_at = NULL, state = 'running'",
+        "wake_at = 1, claimable_at = claimable_at + 1",
+        "effect_state = 'marked', effectful = true",
+        "effect_state = 'perhaps', effect_step = 'a', effectful = true",
+    ] {
+        let update = format!("UPDATE surefoot.run SET {nonsense}");
+        let refused = sqlx::query(sqlx::AssertSqlSafe(update)).execute(&mut conn).await;
+        let error = refused.expect_err(nonsense).to_string();
+        assert!(error.contains("contradicts itself"), "{nonsense}: {error}");
+    }
+    let insert = "INSERT INTO surefoot.run SELECT (jsonb_populate_record(run,
+        jsonb_build_object('id', gen_random_uuid(), 'detail', 'x'))).* FROM surefoot.run";
+    let refused = sqlx::query(insert).execute(&mut conn).await.unwrap_err().to_string();
+    assert!(refused.contains("contradicts itself"), "{refused}");
 }

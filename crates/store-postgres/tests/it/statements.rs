@@ -119,6 +119,7 @@ async fn what_runs_all_the_time_uses_its_index() {
             ("event/to_dispatch", "event_payload_pkey"),
             ("event/dispatched", "event_pkey"),
             ("event/emit", "version_pkey"),
+            ("event/emit", "meta_pkey"),
             ("signal/more", "signal_key"),
             ("workflow/schedules", "activation_schedule"),
             ("operator/runs", "run_newest"),

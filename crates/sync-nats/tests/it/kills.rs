@@ -140,9 +140,9 @@ async fn a_key_whose_work_waits_is_known_over_the_death_of_the_server() {
     };
     for is_killed in [true, false] {
         if is_killed {
-            server.kill().unwrap()
+            server.kill().unwrap();
         } else {
-            server.terminate().unwrap()
+            server.terminate().unwrap();
         }
         server.restart().unwrap();
         let again = eventually("an answer", async || jobs.submit(named()).await.ok()).await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
-use redis::{Client, Script};
+use redis::{Client, RedisResult, Script};
 use surefoot_sync_core::{
     Key, Namespace, Rate, RateCheck, RateLimit, ResourceId, SyncError, WhenDown,
 };
@@ -14,12 +14,15 @@ const SCRIPT: &str = include_str!("check.lua");
 const OPERATION: &str = "count a request";
 /// How long a limited request is told to stay away while the server cannot be asked.
 const CLOSED_FOR: Duration = Duration::from_secs(1);
+/// An answer is waited for so long, unless another limit is set.
+const TIME_LIMIT: Duration = Duration::from_millis(500);
 /// Between two tries to connect again, at most.
 const RECONNECT_WITHIN: Duration = Duration::from_secs(1);
 
 /// Counts requests on a Valkey server, for all processes together. Clones share the connection.
 #[derive(Clone)]
 pub struct ValkeyRateLimit {
+    client: Client,
     connection: ConnectionManager,
     script: Script,
     prefix: String,
@@ -59,29 +62,33 @@ impl ValkeyRateLimit {
             option: "url",
             why: "it is written like `redis://127.0.0.1:6379/0`".to_owned(),
         };
-        let time_limit = Duration::from_millis(500);
-        let config = ConnectionManagerConfig::new()
-            .set_max_delay(RECONNECT_WITHIN)
-            .set_number_of_retries(1)
-            .set_connection_timeout(Some(time_limit))
-            .set_response_timeout(Some(time_limit));
         let client = Client::open(url).map_err(bad)?;
         Ok(Self {
-            connection: ConnectionManager::new_lazy_with_config(client, config).map_err(bad)?,
+            connection: connection(&client, TIME_LIMIT).map_err(bad)?,
+            client,
             script: Script::new(SCRIPT),
             // With its length, since an id may hold what separates it from the key.
             prefix: format!("{namespace}:limit:{}:{id}:", id.as_str().len()),
             rate,
-            time_limit,
+            time_limit: TIME_LIMIT,
             when_down: WhenDown::Fail,
         })
     }
 
-    /// An answer is waited for so long, connecting included.
-    #[must_use]
-    pub fn time_limit(mut self, limit: Duration) -> Self {
+    /// An answer is waited for so long, connecting included. It has a connection of its own from here on.
+    ///
+    /// # Errors
+    /// [`SyncError::InvalidOption`] for none: nothing is answered at once.
+    pub fn time_limit(mut self, limit: Duration) -> Result<Self, SyncError> {
+        let bad = |why: String| SyncError::InvalidOption { option: "time_limit", why };
+        if limit.is_zero() {
+            return Err(bad("an answer takes longer than nothing".to_owned()));
+        }
+        // What connecting may take is fixed when a connection is made.
+        let connection = connection(&self.client, limit);
+        self.connection = connection.map_err(|error| bad(error.to_string()))?;
         self.time_limit = limit;
-        self
+        Ok(self)
     }
 
     /// What is answered while the server cannot be asked.
@@ -112,6 +119,16 @@ impl ValkeyRateLimit {
             reset_in: Duration::from_micros(reset_in_us),
         })
     }
+}
+
+/// Connects when it is first used.
+fn connection(client: &Client, time_limit: Duration) -> RedisResult<ConnectionManager> {
+    let config = ConnectionManagerConfig::new()
+        .set_max_delay(RECONNECT_WITHIN)
+        .set_number_of_retries(1)
+        .set_connection_timeout(Some(time_limit))
+        .set_response_timeout(Some(time_limit));
+    ConnectionManager::new_lazy_with_config(client.clone(), config)
 }
 
 #[async_trait]

@@ -27,8 +27,6 @@ pub(crate) struct StreamInfo {
     pub(crate) messages: u64,
     pub(crate) first_seq: u64,
     pub(crate) last_seq: u64,
-    /// When the first one was stored.
-    pub(crate) oldest: Option<Timestamp>,
     /// The server's time.
     pub(crate) now: Timestamp,
 }
@@ -72,8 +70,6 @@ struct State {
     first_seq: u64,
     #[serde(default)]
     last_seq: u64,
-    #[serde(default)]
-    first_ts: String,
 }
 
 impl Answer {
@@ -88,7 +84,6 @@ impl Answer {
             messages: self.state.messages,
             first_seq: self.state.first_seq,
             last_seq: self.state.last_seq,
-            oldest: self.state.first_ts.parse().ok().filter(|_| self.state.messages > 0),
             now: now.unwrap_or_default(),
         }
     }

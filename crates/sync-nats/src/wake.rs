@@ -15,8 +15,9 @@ use tokio::time::Instant;
 
 use crate::names;
 
-/// At most so often one process announces one app: whoever hears it looks for all there is.
-const ANNOUNCE_EVERY: Duration = Duration::from_millis(50);
+/// At most so often one process announces one app: whoever hears it looks for all there is. It is what a run that is
+/// ready right behind another waits for, in the worst case, before anybody is told.
+const ANNOUNCE_EVERY: Duration = Duration::from_millis(5);
 const LISTEN_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// Tells workers of other processes that something is ready. Best effort: what it loses, their scan finds.
@@ -107,7 +108,7 @@ async fn listen(client: Client, subject: String, own: String, ear: Arc<Notify>) 
 
 #[async_trait]
 impl WakeBus for NatsWake {
-    /// Sent without waiting for anybody; what comes within 50 ms is one announcement.
+    /// Sent without waiting for anybody; what comes within 5 ms is one announcement.
     async fn announce(&self, app: &str) {
         let Some(wait) = self.wait_for(app) else { return };
         let (client, subject, own) = (self.client.clone(), self.subject(app), self.own.clone());

@@ -135,7 +135,16 @@ impl Server {
     /// # Errors
     /// [`Error::Io`] if it cannot be told, or had to be killed and could not.
     pub fn stop(mut self) -> Result<(), Error> {
-        self.end()
+        self.end(Signal::INT)
+    }
+
+    /// SIGTERM, and waits until it is gone; it can be started again. PostgreSQL waits for its clients first, and is
+    /// killed if they stay.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the signal cannot be sent.
+    pub fn terminate(&mut self) -> Result<(), Error> {
+        self.end(Signal::TERM)
     }
 
     /// Waits until it takes work.
@@ -170,9 +179,9 @@ impl Server {
         Ok(())
     }
 
-    fn end(&mut self) -> Result<(), Error> {
+    fn end(&mut self, signal: Signal) -> Result<(), Error> {
         if let Some(child) = &mut self.child {
-            let told = rustix::process::kill_process(Pid::from_child(child), Signal::INT);
+            let told = rustix::process::kill_process(Pid::from_child(child), signal);
             told.map_err(io::Error::from).map_err(Error::io("stop", &self.program.path))?;
             let began = Instant::now();
             while began.elapsed() < STOP {
@@ -196,7 +205,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if self.end().is_err() {
+        if self.end(Signal::INT).is_err() {
             let _ = self.kill();
         }
     }

@@ -10,8 +10,8 @@ use surefoot_testkit::servers::{VALKEY_URL, given};
 
 use crate::{hourly, key, limit};
 
-/// Passes everything on, and keeps what clients said.
-fn proxy(to: String) -> (String, Arc<Mutex<Vec<u8>>>) {
+/// Passes everything on, each client's words after a while only, and keeps what clients said.
+pub(crate) fn proxy(to: String, after: Duration) -> (String, Arc<Mutex<Vec<u8>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("redis://{}/0", listener.local_addr().unwrap());
     let said = Arc::new(Mutex::new(Vec::new()));
@@ -20,16 +20,17 @@ fn proxy(to: String) -> (String, Arc<Mutex<Vec<u8>>>) {
         for client in listener.incoming().map_while(Result::ok) {
             let server = TcpStream::connect(&to).unwrap();
             let (back_from, back_to) = (server.try_clone().unwrap(), client.try_clone().unwrap());
-            pass(client, server, kept.clone());
-            pass(back_from, back_to, Arc::default());
+            pass(client, server, kept.clone(), after);
+            pass(back_from, back_to, Arc::default(), Duration::ZERO);
         }
     });
     (url, said)
 }
 
 /// Until one of them is closed.
-fn pass(mut from: TcpStream, mut to: TcpStream, kept: Arc<Mutex<Vec<u8>>>) {
+fn pass(mut from: TcpStream, mut to: TcpStream, kept: Arc<Mutex<Vec<u8>>>, after: Duration) {
     std::thread::spawn(move || {
+        std::thread::sleep(after);
         let mut bytes = [0; 4_096];
         while let Ok(count @ 1..) = from.read(&mut bytes) {
             kept.lock().unwrap().extend_from_slice(&bytes[..count]);
@@ -41,16 +42,16 @@ fn pass(mut from: TcpStream, mut to: TcpStream, kept: Arc<Mutex<Vec<u8>>>) {
 }
 
 /// The address of a URL such as `redis://127.0.0.1:6379/0`.
-fn address(url: &str) -> String {
+pub(crate) fn address(url: &str) -> String {
     let rest = url.strip_prefix("redis://").unwrap();
     rest.split('/').next().unwrap().to_owned()
 }
 
 #[tokio::test]
 async fn nothing_that_a_client_says_depends_on_its_clock() {
-    let (url, said) = proxy(address(&given(VALKEY_URL).unwrap()));
+    let (url, said) = proxy(address(&given(VALKEY_URL).unwrap()), Duration::ZERO);
     let id = format!("said-{}", std::process::id());
-    let limit = limit(&url, &id, hourly(1_000)).time_limit(Duration::from_secs(30));
+    let limit = limit(&url, &id, hourly(1_000)).time_limit(Duration::from_secs(30)).unwrap();
     // The first connects and brings the script.
     limit.check(&key("ada")).await.unwrap();
     said.lock().unwrap().clear();
@@ -74,7 +75,8 @@ async fn nothing_that_a_client_says_depends_on_its_clock() {
 async fn a_client_whose_clock_jumps_is_limited_like_any_other() {
     let id = format!("jumps-{}", std::process::id());
     let url = given(VALKEY_URL).unwrap();
-    let limit = || limit(&url, &id, hourly(2)).time_limit(Duration::from_secs(60 * 86_400));
+    let patient = Duration::from_secs(60 * 86_400);
+    let limit = || limit(&url, &id, hourly(2)).time_limit(patient).unwrap();
     let (jumping, steady) = (limit(), limit());
     assert!(!jumping.check(&key("ada")).await.unwrap().limited);
     for days in [1, 30] {

@@ -13,6 +13,8 @@ use surefoot_sync_core::{Key, Namespace, Rate, RateLimit as _, ResourceId, SyncE
 use surefoot_testkit::coordination::{RateLimitFactory, eventually};
 use surefoot_testkit::servers::{VALKEY_URL, Valkey as Server, given};
 
+const SLOW: Duration = Duration::from_millis(1_500);
+
 fn key(name: &str) -> Key {
     Key::new(name).unwrap()
 }
@@ -48,7 +50,7 @@ impl RateLimitFactory for Valkey {
     async fn handle(&self) -> ValkeyRateLimit {
         // A busy machine is no reason to fail.
         let patient = Duration::from_secs(30);
-        limit(&given(VALKEY_URL).unwrap(), &self.id, self.rate).time_limit(patient)
+        limit(&given(VALKEY_URL).unwrap(), &self.id, self.rate).time_limit(patient).unwrap()
     }
 }
 
@@ -59,13 +61,27 @@ async fn without_a_server_the_policy_answers_within_the_time_limit() {
     // A port of which nobody listens: it was free a moment ago, and is bound without accepting.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("redis://{}/0", silent.local_addr().unwrap());
-    let limit = limit(&url, "down", hourly(3)).time_limit(Duration::from_millis(50));
+    let limit = limit(&url, "down", hourly(3)).time_limit(Duration::from_millis(50)).unwrap();
     let error = limit.check(&key("ada")).await.unwrap_err();
     assert!(matches!(error, SyncError::Unavailable { .. }), "{error}");
     let open = limit.clone().when_down(WhenDown::Open).check(&key("ada")).await.unwrap();
     assert!(!open.limited && open.remaining == 3);
     let closed = limit.clone().when_down(WhenDown::Closed).check(&key("ada")).await.unwrap();
     assert!(closed.limited && !closed.retry_in.is_zero());
+}
+
+/// One that takes three times the default to say its first word.
+#[tokio::test]
+async fn a_slow_server_has_as_long_as_the_time_limit_says() {
+    let (url, _) = clocks::proxy(clocks::address(&given(VALKEY_URL).unwrap()), SLOW);
+    let id = format!("slow-{}", std::process::id());
+    let hasty = limit(&url, &id, hourly(1));
+    let error = hasty.check(&key("ada")).await.unwrap_err();
+    assert!(matches!(error, SyncError::Unavailable { .. }), "{error}");
+    let patient = hasty.time_limit(Duration::from_secs(60)).unwrap();
+    assert!(!patient.check(&key("ada")).await.unwrap().limited, "the first one that counts");
+    let never = patient.time_limit(Duration::ZERO).unwrap_err();
+    assert!(matches!(never, SyncError::InvalidOption { option: "time_limit", .. }), "{never}");
 }
 
 #[tokio::test]

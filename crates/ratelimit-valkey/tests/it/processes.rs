@@ -30,7 +30,7 @@ async fn a_process_that_asks() {
     let Ok(id) = std::env::var(ID) else { return };
     let rate = Rate::new(LIMIT, PERIOD).unwrap();
     let url = given(VALKEY_URL).unwrap();
-    let limit = limit(&url, &id, rate).time_limit(Duration::from_secs(30));
+    let limit = limit(&url, &id, rate).time_limit(Duration::from_secs(30)).unwrap();
     let until = now_us() + i64::try_from(ASK_FOR.as_micros()).unwrap();
     let mut passed = Vec::new();
     while now_us() < until {

@@ -1,7 +1,5 @@
 //! Messages as a stream holds them.
 
-use std::collections::BTreeMap;
-
 use async_nats::HeaderMap;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -11,11 +9,11 @@ use surefoot_sync_core::SyncError;
 
 /// Headers by name; of several values of one name the last.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Headers(BTreeMap<String, String>);
+pub(crate) struct Headers(Vec<(String, String)>);
 
 impl Headers {
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str)
+        self.0.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
     /// A number; 0 if there is none.

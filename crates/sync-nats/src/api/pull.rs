@@ -44,7 +44,10 @@ pub(crate) async fn pull(
     let unavailable = |source| SyncError::Unavailable { operation: OPERATION, source };
     let client = api.client();
     let inbox = client.new_inbox();
-    let answers = client.subscribe(format!("{inbox}.*")).await;
+    // A subscription with a wildcard is compared with all subjects that the server remembers: one consumer needs none.
+    let is_one = consumers.len() == 1;
+    let heard = if is_one { inbox.clone() } else { format!("{inbox}.*") };
+    let answers = client.subscribe(heard).await;
     let mut answers = answers.map_err(|error| unavailable(error.into()))?;
     let body = match pull.expires {
         Some(expires) => {
@@ -55,7 +58,7 @@ pub(crate) async fn pull(
     };
     for (at, consumer) in consumers.iter().enumerate() {
         let subject = format!("$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}");
-        let reply = format!("{inbox}.{at}");
+        let reply = if is_one { inbox.clone() } else { format!("{inbox}.{at}") };
         let asked = client.publish_with_reply(subject, reply, body.to_string().into()).await;
         asked.map_err(|error| unavailable(error.into()))?;
     }
@@ -93,6 +96,9 @@ pub(crate) async fn pull(
 }
 
 fn asked_by<'a>(message: &Message, open: &'a mut [usize]) -> Option<&'a mut usize> {
+    if let [only] = open {
+        return Some(only);
+    }
     let at: usize = message.subject.rsplit('.').next()?.parse().ok()?;
     open.get_mut(at)
 }

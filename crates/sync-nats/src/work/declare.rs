@@ -7,6 +7,7 @@ use surefoot_sync_core::{Backoff, Partitions, QueueSettings, ResourceId, SyncErr
 
 use super::fill::Fill;
 use super::{Kind, NatsWork, Subjects};
+use crate::api::{Api, Expect, Publish, Published};
 use crate::clock::ServerClock;
 use crate::connect::Nats;
 use crate::declare::{self, Stream, StreamInfo};
@@ -52,6 +53,7 @@ impl NatsWork {
         }
         let creation = Map::new();
         let info = declare::stream(api, &Stream { resource: &resource, config, creation }).await?;
+        anchor(api, &resource, &subjects).await?;
         let config = dead_stream_config(nats, &dead_stream, word, &settings, &subjects);
         let creation = Map::new();
         declare::stream(api, &Stream { resource: &resource, config, creation }).await?;
@@ -98,6 +100,23 @@ impl NatsWork {
             fill: Fill::new(info.bytes, settings.work.stored_max_bytes),
             settings,
         }
+    }
+}
+
+/// Stores the message that stays in front of all work, unless it is there. A consumer that has caught up with the
+/// beginning of its stream has the server count everything behind it, at each message that it hands out: so none ever
+/// does.
+async fn anchor(api: &Api, resource: &str, subjects: &Subjects) -> Result<(), SyncError> {
+    let publish = Publish {
+        subject: &subjects.anchor(),
+        headers: vec![("Nats-TTL", "never".to_owned())],
+        body: bytes::Bytes::new(),
+        expect: Some(Expect::NONE),
+        msg_id: None,
+        resource,
+    };
+    match api.publish(&publish).await? {
+        Published::Stored { .. } | Published::Conflict { .. } => Ok(()),
     }
 }
 

@@ -36,11 +36,11 @@ pub(super) struct Envelope {
 impl Envelope {
     /// The headers that every copy of it has.
     pub(super) fn headers(&self) -> Vec<(&'static str, String)> {
-        let mut headers = vec![
-            (VERSION, crate::settings::SCHEMA.to_owned()),
-            (ATTEMPT, self.spent.to_string()),
-            (GENERATION, self.generation.to_string()),
-        ];
+        let mut headers = vec![(VERSION, crate::settings::SCHEMA.to_owned())];
+        // What is not there is 0, as in nearly all work.
+        let counts = [(ATTEMPT, self.spent), (GENERATION, self.generation)];
+        let counts = counts.into_iter().filter(|(_, count)| *count > 0);
+        headers.extend(counts.map(|(name, count)| (name, count.to_string())));
         if let Some(key) = &self.key {
             headers.push((KEY, names::token(key.as_str())));
         }

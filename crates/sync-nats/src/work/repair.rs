@@ -22,8 +22,11 @@ impl NatsWork {
             held += consumer.num_ack_pending;
             paused &= consumer.paused;
         }
-        let waiting = info.messages.saturating_sub(held);
-        let StreamInfo { bytes, oldest, now, .. } = info;
+        let anchor = self.api.last(&self.stream, &self.subjects.anchor()).await?;
+        let waiting = info.messages.saturating_sub(held + u64::from(anchor.is_some()));
+        let StreamInfo { bytes, now, .. } = info;
+        let first = self.api.next(&self.stream, 1, &self.subjects.work_all()).await?;
+        let oldest = first.map(|first| first.time);
         Ok(Depth { waiting, held, dead: dead.messages, bytes, oldest, now, paused })
     }
 

@@ -26,8 +26,18 @@ impl Subjects {
     }
 
     /// Of the stream.
-    pub(super) fn all(&self) -> [String; 2] {
-        [format!("{}.w.>", self.work), format!("{}.d.>", self.work)]
+    pub(super) fn all(&self) -> [String; 3] {
+        [format!("{}.w.>", self.work), format!("{}.d.>", self.work), self.anchor()]
+    }
+
+    /// Of the message that stays.
+    pub(super) fn anchor(&self) -> String {
+        format!("{}.a", self.work)
+    }
+
+    /// Of all work, ready or not.
+    pub(super) fn work_all(&self) -> String {
+        format!("{}.*.*.*", self.work)
     }
 
     pub(super) fn ready_all(&self) -> String {

@@ -5,13 +5,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use surefoot_sync_core::{
-    Backoff, Coordinator as _, Job, Jobs, Key, ResourceId, Submitted, WorkSettings,
+    Backoff, Coordinator as _, Job, Jobs, Key, Receive, ResourceId, Settled, Submitted, Verdict,
+    WorkSettings,
 };
 use surefoot_sync_nats::Nats;
 use surefoot_testkit::coordination::eventually;
-use surefoot_testkit::servers::{Nats as Servers, Server};
+use surefoot_testkit::servers::Nats as Servers;
 use surefoot_worker::coordinate::{JobEnd, ProcessOptions, WorkStop, process_jobs};
 
+use crate::dying::{Dying, Signal};
 use crate::{connect, namespace};
 
 fn settings() -> WorkSettings {
@@ -123,13 +125,47 @@ async fn nothing_left(jobs: &Arc<dyn Jobs>) {
     .await;
 }
 
+/// A key is known as long as its work is stored, however the server ends; the window of work that is done goes with the
+/// server's memory.
+///
+/// Covers field fault 149.
+#[tokio::test]
+async fn a_key_whose_work_waits_is_known_over_the_death_of_the_server() {
+    let mut server = Servers::given().unwrap().start().unwrap();
+    let nats = Nats::connect(server.url(), namespace()).await.unwrap();
+    let jobs = nats.jobs(settings()).await.unwrap();
+    let named = || Job::new(Key::new("a").unwrap(), &1).unwrap();
+    let Submitted::Stored(id) = jobs.submit(named()).await.unwrap() else {
+        unreachable!("nothing was there");
+    };
+    for is_killed in [true, false] {
+        if is_killed {
+            server.kill().unwrap();
+        } else {
+            server.terminate().unwrap();
+        }
+        server.restart().unwrap();
+        let again = eventually("an answer", async || jobs.submit(named()).await.ok()).await;
+        assert_eq!(again, Submitted::Duplicate(Some(id.clone())), "killed: {is_killed}");
+    }
+    assert_eq!(jobs.depth().await.unwrap().waiting, 1);
+    // Done: the key is still known to the server that saw it, and to no other.
+    let one = Receive { max: 1, wait: Duration::from_secs(60) };
+    let delivery = jobs.receive(one).await.unwrap().remove(0);
+    assert_eq!(jobs.settle(&delivery, Verdict::Done).await.unwrap(), Settled::Done);
+    assert!(matches!(jobs.submit(named()).await.unwrap(), Submitted::Duplicate(_)));
+    server.kill().unwrap();
+    server.restart().unwrap();
+    let anew = eventually("an answer", async || jobs.submit(named()).await.ok()).await;
+    assert!(matches!(anew, Submitted::Stored(new) if new != id));
+}
+
 /// Covers field fault 144.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cluster_loses_nothing_when_its_members_die_one_after_the_other() {
+async fn a_cluster_loses_nothing_when_its_leaders_die_one_after_the_other() {
     const JOBS: usize = 30;
-    let mut members = Servers::given().unwrap().cluster(3).unwrap();
-    let urls: Vec<&str> = members.iter().map(Server::url).collect();
-    let nats = Nats::connect(&urls.join(","), namespace()).await.unwrap().replicas(3).unwrap();
+    let mut servers = Dying::three();
+    let nats = servers.connect().await;
     let jobs = eventually("the jobs", async || nats.jobs(settings()).await.ok()).await;
     let done = Arc::new(Mutex::new(BTreeSet::new()));
     let handled = done.clone();
@@ -147,10 +183,8 @@ async fn a_cluster_loses_nothing_when_its_members_die_one_after_the_other() {
     });
     for number in 0..JOBS {
         if number % 10 == 5 {
-            let member = &mut members[number / 10];
-            member.kill().unwrap();
-            eventually("a submit", async || jobs.submit(job(number)).await.ok()).await;
-            members[number / 10].restart().unwrap();
+            let signal = if number == 15 { Signal::Term } else { Signal::Kill };
+            servers.strike("JOB_mail", signal).await;
         }
         eventually("a submit", async || jobs.submit(job(number)).await.ok()).await;
     }

@@ -2,12 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that fails panics")]
 
+mod chaos;
+mod dying;
 mod fake;
 mod gate;
 mod idle;
 mod kills;
 mod latency;
 mod locks;
+mod slots;
 mod stranded;
 mod successors;
 mod triggers;

@@ -18,6 +18,9 @@ use super::{JobCx, JobEnd, WorkStop};
 const RECEIVE_WAIT: Duration = Duration::from_secs(1);
 /// After a look that failed.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
+/// So many messages are worth a request, and so long they are waited for.
+const ROOM_FOR: usize = 16;
+const ROOM_WITHIN: Duration = Duration::from_millis(1);
 const REPAIR_EVERY: Duration = Duration::from_secs(60);
 /// A verdict that cannot be delivered is tried so often; then the work is delivered again.
 const SETTLE_TRIES: u32 = 3;
@@ -191,14 +194,12 @@ impl Process {
                 repair_at = Instant::now() + REPAIR_EVERY;
             }
             // Slots first: nothing is taken that would wait for one while its time runs.
-            let slot = tokio::select! {
+            tokio::select! {
                 biased;
                 _ = stopped.wait_for(|stopped| *stopped) => break,
-                slot = slots.clone().acquire_owned() => slot,
-            };
-            let Ok(slot) = slot else { break };
-            let max = slots.available_permits() + 1;
-            drop(slot);
+                () = self.some_room(&slots) => {}
+            }
+            let max = slots.available_permits().max(1);
             while running.try_join_next().is_some() {}
             match self.work.receive(Receive { max, wait: RECEIVE_WAIT }).await {
                 Ok(deliveries) => {
@@ -220,6 +221,17 @@ impl Process {
             }
         }
         while running.join_next().await.is_some() {}
+    }
+
+    /// Until some slots are free at once, or one is and has been for a moment: what ends quickly is then fetched in few
+    /// requests, and what takes long keeps no slot empty.
+    async fn some_room(&self, slots: &Semaphore) {
+        let some = self.options.concurrency.div_ceil(4).min(ROOM_FOR);
+        let some = u32::try_from(some).unwrap_or(u32::MAX);
+        // Never closed; what is acquired is free again at once.
+        if tokio::time::timeout(ROOM_WITHIN, slots.acquire_many(some)).await.is_err() {
+            drop(slots.acquire().await);
+        }
     }
 
     async fn repair(&self, counters: &Counters) {
@@ -260,6 +272,9 @@ impl Process {
         let deadline = Instant::now() + self.options.runtime_max;
         let hold_every = self.work.settings().ack_wait / 3;
         loop {
+            let hold_at = Instant::now() + hold_every;
+            // One timer: most handlers end before either.
+            let look_at = hold_at.min(deadline);
             tokio::select! {
                 biased;
                 ended = run.join_next() => return match ended {
@@ -268,12 +283,12 @@ impl Process {
                     Some(Ok(Err(stop))) => Word::Verdict(stop.into_verdict()),
                     Some(Err(_)) | None => failed("the handler panicked"),
                 },
-                () = tokio::time::sleep_until(deadline) => {
-                    cancel.fire();
-                    run.shutdown().await;
-                    return failed("the handler ran too long");
-                }
-                () = tokio::time::sleep(hold_every) => {
+                () = tokio::time::sleep_until(look_at) => {
+                    if look_at == deadline {
+                        cancel.fire();
+                        run.shutdown().await;
+                        return failed("the handler ran too long");
+                    }
                     if let Err(error) = self.work.heartbeat(delivery).await {
                         tracing::debug!(id = %delivery.id, %error, "a delivery is not held");
                     }

@@ -13,8 +13,9 @@ use tokio::task::JoinSet;
 
 use super::{ProcessOptions, WorkStop};
 
-/// How long a run is held without being held again.
+/// How long a run is held without being held again, unless the application says otherwise.
 const HOLD: Duration = Duration::from_secs(30);
+const HOLD_MIN: Duration = Duration::from_secs(1);
 /// A schedule that another process created, or a request, is seen this much later at most.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// How often the end of a run is looked for.
@@ -25,6 +26,7 @@ const AWAIT_EVERY: Duration = Duration::from_millis(250);
 pub struct Scheduler {
     schedules: Schedules,
     backoff: Backoff,
+    hold: Duration,
 }
 
 impl std::fmt::Debug for Scheduler {
@@ -50,13 +52,21 @@ impl Scheduler {
     /// On a set of schedules; attempts that fail are made again after 1 s, 5 s, 30 s and 120 s.
     #[must_use]
     pub fn new(store: Arc<dyn ScheduleStore>) -> Self {
-        Self { schedules: Schedules::new(store), backoff: Backoff::default() }
+        Self { schedules: Schedules::new(store), backoff: Backoff::default(), hold: HOLD }
     }
 
     /// With other waits between attempts.
     #[must_use]
     pub fn backoff(mut self, backoff: Backoff) -> Self {
         self.backoff = backoff;
+        self
+    }
+
+    /// A run whose worker died is begun again after so long, at least a second; 30 s unless it is set. A worker holds
+    /// its runs three times as often.
+    #[must_use]
+    pub fn hold(mut self, hold: Duration) -> Self {
+        self.hold = hold.max(HOLD_MIN);
         self
     }
 
@@ -229,7 +239,7 @@ impl Run {
         for Recorded { record, revision } in records {
             let Ok(slot) = slots.clone().try_acquire_owned() else { break };
             let now = store.now();
-            match record.begin(now, HOLD) {
+            match record.begin(now, self.scheduler.hold) {
                 Ok(Some(next)) => {
                     // What was lost to another worker, or ended here, is looked at again at once.
                     let saved = store.schedule_save(&next, revision).await?;
@@ -282,8 +292,9 @@ impl Run {
                     task.shutdown().await;
                     break Outcome::Failed("the handler ran too long".to_owned());
                 }
-                () = tokio::time::sleep(HOLD / 3) => {
-                    let hold = |record: &ScheduleRecord, now| Ok(record.hold(begun, now, HOLD));
+                () = tokio::time::sleep(self.scheduler.hold / 3) => {
+                    let span = self.scheduler.hold;
+                    let hold = |record: &ScheduleRecord, now| Ok(record.hold(begun, now, span));
                     if let Err(error) = self.scheduler.schedules.change(id, hold).await {
                         tracing::debug!(schedule = id.as_str(), %error, "a run is not held");
                     }

@@ -289,7 +289,7 @@ fn browsed(shell: &Shell, store: &str, runs: &[RunId], places: &mut Places) {
     }
     let mut seen: BTreeSet<String> = open.iter().cloned().collect();
     while let Some(path) = open.pop() {
-        let text = serving.text(&path);
+        let text = serving.whole(&path);
         for link in text.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
             let link = link.split('#').next().unwrap_or_default().replace("&amp;", "&");
             if link.starts_with('/') && seen.len() < 300 && seen.insert(link.clone()) {

@@ -34,14 +34,8 @@ impl Serving {
     }
 
     /// What a page or the API answers, head and body, whatever it is.
-    pub(crate) fn text(&self, path: &str) -> String {
-        let mut stream = TcpStream::connect(&self.place).unwrap();
-        let request =
-            format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.place);
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut bytes = Vec::new();
-        stream.read_to_end(&mut bytes).unwrap();
-        String::from_utf8_lossy(&bytes).into_owned()
+    pub(crate) fn whole(&self, path: &str) -> String {
+        self.send(&format!("GET {path}"), &[], "")
     }
 
     /// The status, and the body as JSON.
@@ -51,6 +45,13 @@ impl Serving {
     }
 
     fn text(&self, line: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
+        let text = self.send(line, headers, body);
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, body.to_owned())
+    }
+
+    fn send(&self, line: &str, headers: &[(&str, &str)], body: &str) -> String {
         let mut stream = TcpStream::connect(&self.place).unwrap();
         let mut request =
             format!("{line} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", self.place);
@@ -62,11 +63,9 @@ impl Serving {
             body.len()
         );
         stream.write_all(request.as_bytes()).unwrap();
-        let mut text = String::new();
-        stream.read_to_string(&mut text).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, body.to_owned())
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 
     /// A page of the console, as a person reads it.

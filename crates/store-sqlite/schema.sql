@@ -128,6 +128,8 @@ CREATE TABLE surefoot_event (
     error TEXT,
     -- When its payload and its deliveries were deleted.
     emptied_at INTEGER,
+    -- A JSON list, sorted; without tags nothing.
+    tags TEXT,
     CHECK ((due_at IS NOT NULL) = (status IN ('pending', 'retrying')))
 ) STRICT;
 
@@ -142,6 +144,8 @@ CREATE UNIQUE INDEX surefoot_event_id ON surefoot_event (id);
 CREATE INDEX surefoot_event_newest ON surefoot_event (app, recorded_at, id);
 
 CREATE INDEX surefoot_event_status ON surefoot_event (app, status, recorded_at, id);
+
+CREATE INDEX surefoot_event_tagged ON surefoot_event (app) WHERE tags IS NOT NULL;
 
 CREATE TABLE surefoot_event_payload (
     event INTEGER PRIMARY KEY REFERENCES surefoot_event (no),

@@ -94,6 +94,10 @@ pub enum PayloadKind {
     Finding,
     /// What an operator's verb on a run was given. JSON.
     AuditDetails,
+    /// What a task is to do, as it was pinned. JSON.
+    TaskRequest,
+    /// What came of a task, for its step. JSON.
+    TaskOutput,
 }
 
 impl PayloadKind {
@@ -117,6 +121,8 @@ impl PayloadKind {
             Self::SignalData => "signal_data",
             Self::Finding => "finding",
             Self::AuditDetails => "audit_details",
+            Self::TaskRequest => "task_request",
+            Self::TaskOutput => "task_output",
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The way out.
 
 use serde_json::Value;
-use surefoot_kernel_core::payload::from_stored;
+use surefoot_kernel_core::payload::{Payload, from_stored};
 use surefoot_kernel_core::{
-    AuditRow, ChildResult, Invocation, JournalEntry, OpenEffect, Run, SignalRow,
+    AuditRow, ChildResult, Invocation, JournalEntry, OpenEffect, Run, SignalRow, Task, TaskState,
 };
 
 use crate::parts::{self, Part};
@@ -68,6 +68,35 @@ impl<'c> Decoder<'c> {
         };
         self.part(PayloadKind::AuditDetails, Part::Value(&mut details));
         row.details = details.to_string();
+    }
+
+    pub(crate) fn task(&mut self, task: &mut Task) {
+        self.payload(PayloadKind::TaskRequest, &mut task.request);
+        match &mut task.state {
+            TaskState::Succeeded { output } => self.payload(PayloadKind::TaskOutput, output),
+            TaskState::Failed { message, .. } => {
+                self.part(PayloadKind::Message, Part::Text(message));
+            }
+            TaskState::Queued | TaskState::Running | TaskState::Canceled => {}
+        }
+    }
+
+    /// Byte for byte as it was encoded: it may be compared.
+    fn payload(&mut self, kind: PayloadKind, payload: &mut Payload) {
+        let Some(kept) = payload.value().as_str().filter(|it| envelope::unwrap(it).is_some())
+        else {
+            return;
+        };
+        let mut text = kept.to_owned();
+        self.part(kind, Part::Text(&mut text));
+        match Payload::parse(&text) {
+            Ok(plain) => *payload = plain,
+            // A placeholder is none either: then there is a fault already.
+            Err(_) => {
+                let error = CodecError::Damaged { why: "it is no JSON".to_owned() };
+                self.fault.get_or_insert(CodecFault::Decode { kind, error });
+            }
+        }
     }
 
     /// Decodes one part, and says whether what is shown of it is not all there is.

@@ -3,7 +3,8 @@
 use serde_json::{Map, Value};
 use surefoot_kernel_core::payload::{Payload, from_stored};
 use surefoot_kernel_core::{
-    Audit, CheckedEvent, CheckedSignal, Children, Commit, Fact, JournalText, StoreError, actor_of,
+    Audit, CheckedEvent, CheckedSignal, Children, Commit, Fact, JournalText, NewTask, StoreError,
+    TaskEnd, actor_of,
 };
 
 use crate::hidden::HiddenParts;
@@ -54,6 +55,25 @@ impl<'c> Encoder<'c> {
     pub(crate) fn signal(&self, mut signal: CheckedSignal) -> Result<CheckedSignal, CodecFault> {
         signal.data = self.payload(PayloadKind::SignalData, signal.data)?;
         Ok(signal)
+    }
+
+    /// What is kept of a task's request.
+    pub(crate) fn task(&self, mut new: NewTask) -> Result<NewTask, CodecFault> {
+        new.request = self.payload(PayloadKind::TaskRequest, new.request)?;
+        Ok(new)
+    }
+
+    /// What is kept of how a task ended.
+    pub(crate) fn task_end(&self, end: TaskEnd) -> Result<TaskEnd, CodecFault> {
+        Ok(match end {
+            TaskEnd::Succeeded { output } => {
+                TaskEnd::Succeeded { output: self.payload(PayloadKind::TaskOutput, output)? }
+            }
+            TaskEnd::Failed { code, message } => {
+                TaskEnd::Failed { code, message: self.text(PayloadKind::Message, &message)? }
+            }
+            TaskEnd::Again { .. } | TaskEnd::GivenBack { .. } => end,
+        })
     }
 
     fn payload(&self, kind: PayloadKind, payload: Payload) -> Result<Payload, CodecFault> {

@@ -1,10 +1,12 @@
 //! Events, invocations, signals and dependencies: what starts runs and what wakes them.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::name::check_tag;
 use crate::payload::{Payload, PayloadError, to_value};
 use crate::{EmitError, Micros, SignalError, StepKey, Timestamp, TraceContext, WorkflowKey};
 
@@ -12,6 +14,8 @@ use crate::{EmitError, Micros, SignalError, StepKey, Timestamp, TraceContext, Wo
 pub const EVENT_MAX_PAYLOAD_BYTES: usize = 16 * 1024 * 1024;
 /// At most this many bytes of serialised JSON in a signal's data.
 pub const SIGNAL_MAX_DATA_BYTES: usize = 64 * 1024;
+/// At most this many tags on an event.
+pub const EVENT_MAX_TAGS: usize = 16;
 /// The event type of the activation `start` that every workflow has.
 pub const START_EVENT: &str = "surefoot.start";
 
@@ -60,6 +64,7 @@ pub struct Event {
     pub(crate) target: Option<WorkflowKey>,
     pub(crate) dispatch: Dispatch,
     pub(crate) trace: Option<TraceContext>,
+    pub(crate) tags: BTreeSet<String>,
 }
 
 impl Event {
@@ -77,6 +82,7 @@ impl Event {
             target: None,
             dispatch: Dispatch::Now,
             trace: None,
+            tags: BTreeSet::new(),
         }
     }
 
@@ -129,6 +135,26 @@ impl Event {
         self
     }
 
+    /// A word of the application by which its runs are found again, such as `customer:42`: no part of the payload, read
+    /// by no step. It is a name like that of a workflow, without white space; an event has at most [`EVENT_MAX_TAGS`].
+    ///
+    /// ```
+    /// use surefoot_kernel_core::Event;
+    /// let event = Event::new("inventory.stockLow", "bolt").tag("customer:42").tag("urgent");
+    /// assert_eq!(event.check()?.tags, ["customer:42", "urgent"]);
+    /// # Ok::<(), surefoot_kernel_core::EmitError>(())
+    /// ```
+    pub fn tag(mut self, tag: impl Into<String>) -> Self {
+        self.tags.insert(tag.into());
+        self
+    }
+
+    /// The trace that the event was put into.
+    #[must_use]
+    pub fn named_trace(&self) -> Option<&TraceContext> {
+        self.trace.as_ref()
+    }
+
     /// Record only; a worker creates the runs.
     pub fn deferred(mut self) -> Self {
         self.dispatch = Dispatch::Deferred;
@@ -163,6 +189,8 @@ pub struct CheckedEvent {
     pub dispatch: Dispatch,
     /// Where it belongs in a trace. No part of the payload: a repeat with another one is the same event.
     pub trace: Option<TraceContext>,
+    /// By which its runs are found again, sorted. No part of the payload either.
+    pub tags: Vec<String>,
     /// Of data and context as they were checked, whatever form they are stored in.
     payload_hash: String,
 }
@@ -177,6 +205,10 @@ impl Event {
         if let Some(key) = &self.dedupe_key {
             length("dedupe key", key, 500)?;
         }
+        if self.tags.len() > EVENT_MAX_TAGS {
+            return Err(EmitError::TooManyTags { got: self.tags.len(), max: EVENT_MAX_TAGS });
+        }
+        self.tags.iter().try_for_each(|tag| check_tag(tag))?;
         let authorization = self.authorization.filter(|value| !is_empty(value));
         let (data, context) = (payload("data", self.data)?, payload("context", self.context)?);
         Ok(CheckedEvent {
@@ -190,6 +222,7 @@ impl Event {
             target: self.target,
             dispatch: self.dispatch,
             trace: self.trace,
+            tags: self.tags.into_iter().collect(),
         })
     }
 }

@@ -54,8 +54,9 @@ pub use dry_run::{
 };
 pub use effect::{EffectClass, EffectKey, EffectState, LostAttempt};
 pub use event::{
-    CheckedEvent, CheckedSignal, Dependency, Dispatch, EVENT_MAX_PAYLOAD_BYTES, Event, Invocation,
-    SIGNAL_MAX_DATA_BYTES, START_EVENT, Signal, actor_of, is_schedule_event, schedule_event,
+    CheckedEvent, CheckedSignal, Dependency, Dispatch, EVENT_MAX_PAYLOAD_BYTES, EVENT_MAX_TAGS,
+    Event, Invocation, SIGNAL_MAX_DATA_BYTES, START_EVENT, Signal, actor_of, is_schedule_event,
+    schedule_event,
 };
 pub use explain::{
     ChildrenNote, Coverage, Deed, EXPLAIN_MAX_ITERATIONS, EXPLAIN_MAX_STEPS, EffectNote,
@@ -66,7 +67,7 @@ pub use explain::{
 pub use fact::{End, Fact, ReleaseReason, SaidBy, Taken};
 pub use id::{App, EventId, IdError, RunId, Scope, SessionId, StepKey, VersionId, WorkflowKey};
 pub use interpreter::{Cursor, LOOP_VALUE_MAX_BYTES, Next, RestoreInvalid};
-pub use name::{BadName, NAME_MAX_CHARS, NameRule, REASON_MAX_CHARS, check_actor};
+pub use name::{BadName, NAME_MAX_CHARS, NameRule, REASON_MAX_CHARS, check_actor, check_tag};
 pub use ports::{
     Activate, Activation, ActivationSet, AppHealth, Audit, AuditRow, BoxFuture, ChildStore,
     ChildrenCreated, ChildrenOn, ChildrenPage, ChildrenRequest, ClaimRequest, ClaimTasks, Clock,

@@ -19,7 +19,7 @@ const SHOWN_CHARS: usize = 60;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{given:?} cannot be the name of {what}: {rule}")]
 pub struct BadName {
-    /// Of what: `an app`, `a scope`, `a workflow`, `an actor`.
+    /// Of what: `an app`, `a scope`, `a workflow`, `an actor`, `a tag`.
     pub what: &'static str,
     /// What was given; of a long one, its beginning.
     pub given: String,
@@ -57,6 +57,14 @@ pub enum NameRule {
 /// [`BadName`].
 pub fn check_actor(actor: &str) -> Result<(), BadName> {
     check("an actor", actor, Inside::Spaces)
+}
+
+/// Whether a text may be a tag: [`Event::tag`](crate::Event::tag).
+///
+/// # Errors
+/// [`BadName`].
+pub fn check_tag(tag: &str) -> Result<(), BadName> {
+    check("a tag", tag, Inside::NoSpaces)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

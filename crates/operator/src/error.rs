@@ -246,7 +246,9 @@ impl OperatorError {
             | Self::NoReason
             | Self::ReasonTooLong { .. }
             | Self::Name(_)
-            | Self::Emit(EmitError::Name(_) | EmitError::Length { .. })
+            | Self::Emit(
+                EmitError::Name(_) | EmitError::Length { .. } | EmitError::TooManyTags { .. },
+            )
             | Self::Signal(SignalError::Name(_) | SignalError::Length { .. })
             | Self::Publish(PublishError::Name(_) | PublishError::KeyLength { .. })
             | Self::NoApp

@@ -114,6 +114,8 @@ CREATE TABLE surefoot.event (
     error text,
     -- When its payload and its deliveries were deleted.
     emptied_at bigint,
+    -- A list, sorted; without tags nothing.
+    tags jsonb,
     CHECK ((due_at IS NOT NULL) = (status IN ('pending', 'retrying')))
 );
 CREATE UNIQUE INDEX event_dedupe ON surefoot.event (app, scope, kind, dedupe_key)
@@ -121,6 +123,7 @@ CREATE UNIQUE INDEX event_dedupe ON surefoot.event (app, scope, kind, dedupe_key
 CREATE INDEX event_due ON surefoot.event (app, due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX event_newest ON surefoot.event (app, recorded_at, id);
 CREATE INDEX event_status ON surefoot.event (app, status, recorded_at, id);
+CREATE INDEX event_tags ON surefoot.event USING gin (tags jsonb_path_ops) WHERE tags IS NOT NULL;
 CREATE INDEX event_full ON surefoot.event (app, status, recorded_at, id) WHERE emptied_at IS NULL;
 -- What the deletion of a place has yet to look at.
 CREATE INDEX event_place ON surefoot.event (app, scope, id);
@@ -367,7 +370,8 @@ CREATE TYPE surefoot.new_event AS (
     data text,
     context text,
     "authorization" text,
-    trace text
+    trace text,
+    tags text
 );
 -- What a new run has beside its row.
 CREATE TYPE surefoot.new_run AS (run uuid, event uuid, "authorization" text, actor text, version uuid, has_budget boolean);

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 
-use surefoot_kernel_core::payload::{Payload, text_for_storage};
+use surefoot_kernel_core::payload::Payload;
 use surefoot_kernel_core::{
     App, ClaimTasks, EffectKey, Micros, NewTask, RunId, Scope, SignalError, StepKey, StoreError,
     Task, TaskEnd, TaskEnded, TaskHold, TaskState, TaskStore, Timestamp,
@@ -216,13 +216,13 @@ async fn record(
         TaskEnd::Succeeded { output } => ("succeeded", Some(output.text()), None),
         TaskEnd::Failed { code, message } => ("failed", None, Some((code, message))),
         TaskEnd::Again { after } => return requeue(conn, hold, now.plus(*after), 0).await,
-        TaskEnd::GivenBack => return requeue(conn, hold, now, 1).await,
+        TaskEnd::GivenBack { after } => return requeue(conn, hold, now.plus(*after), 1).await,
     };
     let done = sqlx::query(sql::TASK_END)
         .bind(state)
         .bind(output)
         .bind(failure.map(|(code, _)| code.as_str()))
-        .bind(failure.map(|(_, message)| text_for_storage(message)))
+        .bind(failure.map(|(_, message)| message.as_str()))
         .bind(now.micros())
         .bind(hold.app.as_str())
         .bind(hold.key.as_str())

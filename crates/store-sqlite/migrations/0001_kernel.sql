@@ -87,6 +87,8 @@ CREATE TABLE surefoot_event (
     error TEXT,
     -- When its payload and its deliveries were deleted.
     emptied_at INTEGER,
+    -- A JSON list, sorted; without tags nothing.
+    tags TEXT,
     CHECK ((due_at IS NOT NULL) = (status IN ('pending', 'retrying')))
 ) STRICT;
 CREATE UNIQUE INDEX surefoot_event_id ON surefoot_event (id);
@@ -94,6 +96,7 @@ CREATE UNIQUE INDEX surefoot_event_dedupe ON surefoot_event (app, scope, kind, d
 CREATE INDEX surefoot_event_due ON surefoot_event (app, due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX surefoot_event_newest ON surefoot_event (app, recorded_at, id);
 CREATE INDEX surefoot_event_status ON surefoot_event (app, status, recorded_at, id);
+CREATE INDEX surefoot_event_tagged ON surefoot_event (app) WHERE tags IS NOT NULL;
 CREATE INDEX surefoot_event_full ON surefoot_event (app, status, recorded_at) WHERE emptied_at IS NULL;
 
 CREATE TABLE surefoot_event_payload (

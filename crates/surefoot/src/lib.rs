@@ -54,6 +54,7 @@
 //!
 //! `examples/inventory` is a whole application, with actions of every effect class.
 #![cfg_attr(doctest, doc = include_str!("../../../docs/testing.md"))]
+#![cfg_attr(doctest, doc = include_str!("../../../docs/embedding.md"))]
 
 #[cfg(feature = "actions")]
 pub use surefoot_actions as actions;
@@ -86,6 +87,8 @@ pub use surefoot_language::{
     StepCx, StepData, StepPort, Stop, Transactional, TransactionalCx, Trigger, TriggerDecl,
     compile,
 };
+#[cfg(feature = "otlp")]
+pub use surefoot_otlp as otlp;
 #[cfg(feature = "valkey")]
 pub use surefoot_ratelimit_valkey as valkey;
 #[cfg(feature = "postgres")]

@@ -96,6 +96,12 @@ methods! {
     RunTransact = "run_transact" write,
     TransactCommit = "transact_commit" read,
     FenceHold = "fence_hold" read,
+    TaskOpen = "task_open" write,
+    TaskFind = "task_find" read,
+    TaskClaim = "task_claim" write,
+    TaskKeep = "task_keep" write,
+    TaskEnd = "task_end" write,
+    TaskSweep = "task_sweep" write,
 }
 
 /// What goes wrong with one call. None of them panics.

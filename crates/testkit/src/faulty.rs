@@ -7,15 +7,16 @@ use async_trait::async_trait;
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
     Activate, ActivationSet, App, AppHealth, AuditRow, BoxFuture, ChildStore, ChildrenCreated,
-    ChildrenError, ChildrenOn, ChildrenPage, ChildrenRequest, ClaimRequest, Commit, Committed,
-    CreateChildren, CreateDryRun, Delete, Deleted, Dispatched, EffectRow, Emission, Emit,
-    EmitError, EventFilter, EventRow, EventStore, Expired, Fence, FenceError, GroupRow,
-    LoadRequest, Locked, OperatorStore, Page, Place, PlanStore, Prune, Pruned, Publish,
-    PublishError, Published, Recovered, Redrive, Redriven, RenewRequest, Renewed, RetentionError,
-    RetentionStore, Run, RunCount, RunDetail, RunFilter, RunId, RunRow, RunSpan, RunStore, Scan,
-    Schedules, Scope, SendSignal, SessionReport, SessionRow, SetActivation, SignalError, SignalRow,
-    SignalSent, Stamp, StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest, Timestamp,
-    TxStore, TxWork, VersionId, Work, WorkflowKey, WorkflowRow,
+    ChildrenError, ChildrenOn, ChildrenPage, ChildrenRequest, ClaimRequest, ClaimTasks, Commit,
+    Committed, CreateChildren, CreateDryRun, Delete, Deleted, Dispatched, EffectKey, EffectRow,
+    Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Expired, Fence, FenceError,
+    GroupRow, LoadRequest, Locked, Micros, NewTask, OperatorStore, Page, Place, PlanStore, Prune,
+    Pruned, Publish, PublishError, Published, Recovered, Redrive, Redriven, RenewRequest, Renewed,
+    RetentionError, RetentionStore, Run, RunCount, RunDetail, RunFilter, RunId, RunRow, RunSpan,
+    RunStore, Scan, Schedules, Scope, SendSignal, SessionReport, SessionRow, SetActivation,
+    SignalError, SignalRow, SignalSent, Stamp, StoreError, StoreFact, Stored, StoredVersion,
+    TakeOverRequest, Task, TaskEnd, TaskEnded, TaskHold, TaskStore, Timestamp, TxStore, TxWork,
+    VersionId, Work, WorkflowKey, WorkflowRow,
 };
 
 use crate::aside::at_home;
@@ -278,6 +279,38 @@ impl<S: TxStore> RetentionStore for FaultyStore<S> {
 
     async fn delete_pass(&self, place: Place, limit: u32) -> Result<Deleted, RetentionError> {
         self.plan.through(Method::DeletePass, self.inner.delete_pass(place, limit)).await
+    }
+}
+
+#[deny(clippy::missing_trait_methods)]
+#[async_trait]
+impl<S: TaskStore> TaskStore for FaultyStore<S> {
+    async fn task_open(&self, new: NewTask) -> Result<Task, StoreError> {
+        self.plan.through(Method::TaskOpen, self.inner.task_open(new)).await
+    }
+
+    async fn task_find(&self, app: &App, key: &EffectKey) -> Result<Option<Task>, StoreError> {
+        self.plan.through(Method::TaskFind, self.inner.task_find(app, key)).await
+    }
+
+    async fn task_claim(&self, claim: ClaimTasks) -> Result<Vec<Task>, StoreError> {
+        self.plan.through(Method::TaskClaim, self.inner.task_claim(claim)).await
+    }
+
+    async fn task_keep(
+        &self,
+        held: Vec<TaskHold>,
+        lease: Micros,
+    ) -> Result<Vec<TaskHold>, StoreError> {
+        self.plan.through(Method::TaskKeep, self.inner.task_keep(held, lease)).await
+    }
+
+    async fn task_end(&self, hold: TaskHold, end: TaskEnd) -> Result<TaskEnded, StoreError> {
+        self.plan.through(Method::TaskEnd, self.inner.task_end(hold, end)).await
+    }
+
+    async fn task_sweep(&self, app: &App, limit: u32) -> Result<u32, StoreError> {
+        self.plan.through(Method::TaskSweep, self.inner.task_sweep(app, limit)).await
     }
 }
 

@@ -11,6 +11,7 @@ mod engine;
 mod error;
 mod kernel;
 mod metrics;
+mod spans;
 mod system;
 mod worker;
 

@@ -27,6 +27,7 @@ const STORE_POSTGRES: &str = "surefoot-store-postgres";
 const WORKER: &str = "surefoot-worker";
 const OPERATOR: &str = "surefoot-operator";
 const CONSOLE: &str = "surefoot-console";
+const OTLP: &str = "surefoot-otlp";
 const TEST_SERVERS: &str = "surefoot-test-servers";
 const TESTKIT: &str = "surefoot-testkit";
 const FACADE: &str = "surefoot";
@@ -48,6 +49,8 @@ const ROWS: &[Row] = &[
     // Its tests kill whole workers.
     Row { name: STORE_POSTGRES, uses: &[CORE], tests: &[LANGUAGE, WORKER, TESTKIT] },
     Row { name: WORKER, uses: &[CORE, LANGUAGE, SYNC_CORE], tests: &[TESTKIT] },
+    // It has the worker carry traces.
+    Row { name: OTLP, uses: &[WORKER], tests: &[CORE, LANGUAGE, TESTKIT] },
     Row { name: OPERATOR, uses: &[CORE, LANGUAGE], tests: &[TESTKIT] },
     Row {
         name: CONSOLE,
@@ -58,8 +61,8 @@ const ROWS: &[Row] = &[
     Row {
         name: ACTIONS,
         uses: &[CORE, LANGUAGE, SYNC_CORE],
-        // Its tests turn on all of its features.
-        tests: &[ACTIONS, STORE_SQLITE, STORE_POSTGRES, TESTKIT, WORKER],
+        // Its tests turn on all of its features, and publish to a real broker.
+        tests: &[ACTIONS, STORE_SQLITE, STORE_POSTGRES, SYNC_NATS, TESTKIT, WORKER],
     },
     Row { name: TEST_SERVERS, uses: &[], tests: &[] },
     Row {
@@ -103,6 +106,7 @@ const ROWS: &[Row] = &[
             WORKER,
             OPERATOR,
             CONSOLE,
+            OTLP,
             TESTKIT,
         ],
         // Its examples turn on its feature `testkit`.

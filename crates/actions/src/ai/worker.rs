@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::Deserialize as _;
 use surefoot_kernel_core::{
-    App, ClaimTasks, Code, Micros, StoreError, Task, TaskEnd, TaskHold, TaskStore,
+    App, ClaimTasks, Micros, StoreError, Task, TaskEnd, TaskHold, TaskStore,
 };
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinHandle, JoinSet};
@@ -21,6 +21,8 @@ use super::{
 
 /// How long a task is this worker's without a sign of life.
 const LEASE: Micros = Micros::from_secs(60);
+/// Half of it: each look is a sign of life.
+const SCAN_MAX: Duration = Duration::from_secs(30);
 /// Tasks that one look cancels.
 const SWEEP_MAX: u32 = 1_000;
 /// The first wait before another attempt; the next is four times as long.
@@ -68,10 +70,10 @@ impl AiWorker {
         self
     }
 
-    /// How often it looks for tasks, and for those that nobody wants any more; every 500 ms by default, at most 10 s.
+    /// How often it looks for tasks, and for those that nobody wants any more; every 500 ms by default, at most 30 s.
     #[must_use]
     pub fn scan_every(mut self, scan: Duration) -> Self {
-        self.scan = scan.clamp(Duration::from_millis(1), Duration::from_secs(10));
+        self.scan = scan.clamp(Duration::from_millis(1), SCAN_MAX);
         self
     }
 
@@ -117,12 +119,45 @@ impl AiWorker {
         calls.give_back(&self.work).await;
     }
 
-    /// Lets go what nobody wants, shows a sign of life for the rest, and takes as much as there is room for.
+    /// Looks once, does what it took, and says how much that was: for tests, and for programs with a rhythm of their own.
+    /// Dropped, it breaks its calls off, and their tasks are others' when their leases end.
+    ///
+    /// # Errors
+    /// The store's, before anything was taken.
+    pub async fn tick(&self) -> Result<usize, StoreError> {
+        let mut calls = Calls::default();
+        self.pass(&mut calls).await?;
+        let taken = calls.len();
+        while calls.len() > 0 {
+            tokio::select! {
+                biased;
+                () = calls.ended() => {}
+                () = tokio::time::sleep(self.scan) => {
+                    if let Err(error) = self.look_after(&mut calls).await {
+                        tracing::warn!(%error, "AI tasks are not looked after just now");
+                    }
+                }
+            }
+        }
+        Ok(taken)
+    }
+
     async fn pass(&self, calls: &mut Calls) -> Result<(), StoreError> {
+        self.look_after(calls).await?;
+        self.take(calls).await
+    }
+
+    /// Lets go what nobody wants, and shows a sign of life for the rest.
+    async fn look_after(&self, calls: &mut Calls) -> Result<(), StoreError> {
         let store = &self.work.store;
         store.task_sweep(&self.work.app, SWEEP_MAX).await?;
         let kept = store.task_keep(calls.held(), LEASE).await?;
         calls.keep_only(&kept);
+        Ok(())
+    }
+
+    /// Takes as much as there is room for.
+    async fn take(&self, calls: &mut Calls) -> Result<(), StoreError> {
         let room = self.concurrency.saturating_sub(calls.len());
         if room == 0 {
             return Ok(());
@@ -133,7 +168,7 @@ impl AiWorker {
             limit: u32::try_from(room).unwrap_or(u32::MAX),
             lease: LEASE,
         };
-        for task in store.task_claim(claim).await? {
+        for task in self.work.store.task_claim(claim).await? {
             calls.begin(self.work.clone(), task);
         }
         Ok(())
@@ -224,7 +259,9 @@ impl Calls {
     async fn give_back(&mut self, work: &Work) {
         self.running.shutdown().await;
         for hold in self.held() {
-            if let Err(error) = work.store.task_end(hold, TaskEnd::GivenBack).await {
+            if let Err(error) =
+                work.store.task_end(hold, TaskEnd::GivenBack { after: Micros::ZERO }).await
+            {
                 tracing::warn!(%error, "an AI task is given back by the end of its lease only");
             }
         }
@@ -238,6 +275,12 @@ impl Work {
         loop {
             match self.store.task_end(task.hold(), end.clone()).await {
                 Ok(_) => return,
+                // It will not be taken however often it is told, and others wait for this place: another attempt may end
+                // otherwise.
+                Err(error @ (StoreError::Refused(_) | StoreError::Corrupt { .. })) => {
+                    tracing::error!(%error, "the end of an AI task is not taken by the store");
+                    return;
+                }
                 Err(error) => tracing::warn!(%error, "the end of an AI task is told again"),
             }
             tokio::time::sleep(STORE_PAUSE).await;
@@ -275,5 +318,5 @@ impl Work {
 }
 
 fn failed(code: &'static str, message: String) -> TaskEnd {
-    TaskEnd::Failed { code: Code::from(code), message }
+    TaskEnd::failed(code, message)
 }

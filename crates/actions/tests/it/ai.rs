@@ -1,13 +1,13 @@
 //! Models asked by durable tasks, on both stores.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use surefoot_actions::ai::{
     AI_CALLS, Ai, AiProvider, AiWorker, AiWorking, Classify, ClassifyMany, Extract, GenerateText,
 };
 use surefoot_kernel_core::{
-    EffectKey, Event, OperatorStore as _, RunFilter, RunId, RunState, TaskState, TaskStore, TxStore,
+    EffectKey, Event, RunFilter, RunId, RunState, TaskState, TaskStore, TxStore,
 };
 use surefoot_language::Module;
 use surefoot_testkit::{Say, ScriptedProvider};
@@ -16,6 +16,7 @@ use surefoot_worker::{Kernel, Publication, Running};
 use crate::database::{postgres, sqlite};
 use crate::openai::Model;
 use crate::server::{CANARY, builder};
+use crate::thinker::clever;
 
 /// However busy the machine is.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -23,16 +24,21 @@ const SOON: Duration = Duration::from_millis(20);
 
 pub(crate) struct Office<S: TxStore + TaskStore> {
     kernel: Kernel<S>,
-    working: Running,
+    working: Option<Running>,
     thinking: Option<AiWorking>,
 }
 
 impl<S: TxStore + TaskStore> Office<S> {
     async fn open(store: S, provider: impl AiProvider + 'static) -> Self {
+        Self::wide(store, provider, 8).await
+    }
+
+    /// With so many calls at the same time.
+    async fn wide(store: S, provider: impl AiProvider + 'static, calls: usize) -> Self {
         let thinking = AiWorker::new("office", store.clone(), provider)
             .scan_every(SOON)
             .again_after(Duration::from_millis(1))
-            .concurrency(8)
+            .concurrency(calls)
             .start();
         Self { thinking: Some(thinking), ..Self::without_model(store).await }
     }
@@ -53,7 +59,7 @@ impl<S: TxStore + TaskStore> Office<S> {
             scope.publish(module.manifest(), publication).await.unwrap();
         }
         let working = kernel.worker(module).concurrency(8).scan_every(SOON).start().await.unwrap();
-        Self { kernel, working, thinking: None }
+        Self { kernel, working: Some(working), thinking: None }
     }
 
     async fn start(&self, workflow: &str, inputs: Value) -> RunId {
@@ -81,8 +87,21 @@ impl<S: TxStore + TaskStore> Office<S> {
         detail.budget.counter(AI_CALLS).used.to_string()
     }
 
-    async fn close(mut self) {
-        self.working.stop(Duration::from_secs(1)).await;
+    /// How the children of a run stand, each with its task.
+    async fn children(&self, parent: RunId) -> Vec<(RunState, TaskState)> {
+        let filter = RunFilter { parent: Some(parent), limit: 1_000, ..RunFilter::default() };
+        let mut states = Vec::new();
+        for row in self.kernel.store().run_list(filter).await.unwrap().rows {
+            states.push((row.run.state(), self.task(row.run.id).await));
+        }
+        states
+    }
+
+    /// Nobody works any more; what there is can be looked at.
+    async fn close(&mut self) {
+        if let Some(working) = self.working.take() {
+            working.stop(Duration::from_secs(1)).await;
+        }
         if let Some(thinking) = self.thinking.take() {
             thinking.stop().await;
         }
@@ -136,25 +155,9 @@ steps:
   - generateText: { prompt: "${{ tone.label }} ${{ tones.labels[1] }} ${{ found.value.pieces }} ${{ hello.model }}" }
 "#;
 
-fn clever() -> ScriptedProvider {
-    ScriptedProvider::new(|request, _| {
-        let asked = request.schema.as_ref().map_or(Value::Null, |it| it["properties"].clone());
-        let told = &request.messages.last().unwrap().content;
-        if asked.get("label").is_some() {
-            Say::Json(json!({ "label": "friendly" }))
-        } else if asked.get("labels").is_some() {
-            Say::Json(json!({ "labels": ["friendly", "rude"] }))
-        } else if asked.get("pieces").is_some() {
-            Say::Json(json!({ "pieces": 3 }))
-        } else {
-            Say::Text(format!("you said: {told}"))
-        }
-    })
-}
-
 async fn all_four<S: TxStore + TaskStore>(store: S) {
     let provider = clever();
-    let office = Office::open(store, provider.clone()).await;
+    let mut office = Office::open(store, provider.clone()).await;
     let run = office.start("all", json!({})).await;
     assert_eq!(office.end(run).await, RunState::Succeeded, "{}", office.shown(run).await);
     let shown = office.shown(run).await;
@@ -186,7 +189,7 @@ async fn a_broken_line_is_tried_again_and_a_useless_answer_is_not() {
             _ => Say::Refused("no such model".to_owned()),
         }
     });
-    let office = Office::open(sqlite().await, provider.clone()).await;
+    let mut office = Office::open(sqlite().await, provider.clone()).await;
     for (prompt, state, code, asked) in [
         ("third time lucky", RunState::Succeeded, "here", 3),
         ("never", RunState::Failed, "AI_UNAVAILABLE", 3),
@@ -202,7 +205,7 @@ async fn a_broken_line_is_tried_again_and_a_useless_answer_is_not() {
     }
     office.close().await;
     let useless = ScriptedProvider::new(|_, _| Say::Json(json!({ "label": "polite" })));
-    let office = Office::open(sqlite().await, useless.clone()).await;
+    let mut office = Office::open(sqlite().await, useless.clone()).await;
     let module_says = "steps:\n  - classify: { text: a, labels: [friendly, rude] }\n";
     let ai = Ai::new(office.kernel.store().clone(), "small");
     let manifest = Module::builder("office", 1).idempotent(Classify::new(ai)).build().unwrap();
@@ -217,7 +220,7 @@ async fn a_broken_line_is_tried_again_and_a_useless_answer_is_not() {
 
 async fn cancel<S: TxStore + TaskStore>(store: S) {
     let provider = ScriptedProvider::new(|_, _| Say::Hang);
-    let office = Office::open(store, provider.clone()).await;
+    let mut office = Office::open(store, provider.clone()).await;
     let run = office.start("one", json!({ "prompt": "think" })).await;
     until("the model is asked", async || provider.open() == 1).await;
     office.kernel.cancel(run, "enough").await.unwrap();
@@ -261,8 +264,8 @@ async fn a_worker_that_stops_gives_its_tasks_back() {
 async fn crowd(count: usize) {
     let model = Model::start().await;
     let store = sqlite().await;
-    let provider = model.provider(builder());
-    let office = Office::open(store, provider).await;
+    let (provider, calls) = (model.provider(builder()), (count / 5).max(8));
+    let mut office = Office::wide(store, provider, calls).await;
     let kinds = ["fine", "fails once", "hangs", "late"];
     let prompts: Vec<&str> = (0..count).map(|at| kinds[at % kinds.len()]).collect();
     let run = office.start("many", json!({ "prompts": prompts })).await;
@@ -271,21 +274,34 @@ async fn crowd(count: usize) {
     let patience = PATIENCE.max(Duration::from_secs(count as u64));
     let charged = async || office.charged(run).await == expected;
     until_within(patience, "every step has asked", charged).await;
-    until("the model is busy", async || model.open() >= 4).await;
+    // Half of them hang or are late.
+    until_within(patience, "the model is busy", async || model.open() >= calls as u64).await;
+    let canceled_at = Instant::now();
     office.kernel.cancel(run, "enough").await.unwrap();
-    assert_eq!(office.end(run).await, RunState::Canceled);
     until("every call is broken off", async || model.open() == 0).await;
-    model.answer_what_was_late();
-    let filter = RunFilter { parent: Some(run), limit: 1_000, ..RunFilter::default() };
-    until_within(patience, "all children are canceled or had ended", async || {
-        let page = office.kernel.store().run_list(filter.clone()).await.unwrap();
-        page.rows.iter().all(|row| row.run.state().is_terminal())
+    let broken_off = canceled_at.elapsed();
+    assert_eq!(office.end(run).await, RunState::Canceled);
+    until_within(patience, "all children and their tasks have ended", async || {
+        office.children(run).await.iter().all(|(state, task)| {
+            state.is_terminal() && !matches!(task, TaskState::Queued | TaskState::Running)
+        })
     })
     .await;
-    assert_eq!(office.charged(run).await, expected, "each is charged once");
+    // For people: a machine that does much else is no reason to fail.
+    let all = canceled_at.elapsed();
+    eprintln!(
+        "{count} tasks, {calls} calls: broken off after {broken_off:?}, all over after {all:?}"
+    );
+    assert_eq!(model.open(), 0);
+    let ended = office.children(run).await;
+    assert_eq!(ended.len(), count);
+    assert!(ended.iter().any(|(_, task)| *task == TaskState::Canceled));
+    model.answer_what_was_late();
     let asked = model.asked();
     office.close().await;
     assert_eq!(model.asked(), asked, "nobody is asked for nobody");
+    assert_eq!(office.children(run).await, ended, "what came late changed something");
+    assert_eq!(office.charged(run).await, expected, "each is charged once");
 }
 
 /// Covers behaviour 215.
@@ -305,7 +321,7 @@ async fn a_thousand_tasks_follow_their_parent() {
 async fn a_server_that_speaks_the_api_is_understood_and_its_key_is_kept_nowhere() {
     let model = Model::start().await;
     let store = sqlite().await;
-    let office = Office::open(store.clone(), model.provider(builder())).await;
+    let mut office = Office::open(store.clone(), model.provider(builder())).await;
     for (prompt, state) in [
         ("fine", RunState::Succeeded),
         ("whole", RunState::Succeeded),

@@ -4,7 +4,10 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
-use surefoot_actions::ai::{Ai, GenerateInput, GenerateText};
+use surefoot_actions::ai::{
+    Ai, Classify, ClassifyInput, ClassifyMany, ClassifyManyInput, Extract, ExtractInput,
+    GenerateInput, GenerateText,
+};
 use surefoot_actions::event::{EmitEvent, EventInput, SendSignal, SignalInput};
 use surefoot_actions::http::{HttpCall, HttpRequest};
 use surefoot_actions::message::{DEDUPE_WINDOW_MIN, MessageInput, PublishMessage, ShortWindow};
@@ -15,6 +18,7 @@ use surefoot_store_sqlite::{SqliteTx, sqlx};
 use surefoot_sync_core::{Coordinator as _, ReadTopic, ResourceId, Topic, TopicSettings};
 use surefoot_testkit::{MemoryBroker, certify};
 
+use crate::broker;
 use crate::database::{postgres, sqlite};
 use crate::events::statements;
 use crate::server::{Server, client};
@@ -34,6 +38,18 @@ fn signal() -> SignalInput {
 
 fn prompt() -> GenerateInput {
     serde_json::from_value(json!({ "prompt": "Say hello" })).unwrap()
+}
+
+fn one() -> ClassifyInput {
+    serde_json::from_value(json!({ "text": "hello", "labels": ["friendly", "rude"] })).unwrap()
+}
+
+fn many() -> ClassifyManyInput {
+    serde_json::from_value(json!({ "texts": ["hello"], "labels": ["friendly", "rude"] })).unwrap()
+}
+
+fn shape() -> ExtractInput {
+    serde_json::from_value(json!({ "text": "3 bolts", "schema": { "type": "object" } })).unwrap()
 }
 
 /// Rows of a table.
@@ -148,6 +164,48 @@ certify! {
         action: |world| GenerateText::new(Ai::new(world.store.clone(), "small")),
         input: prompt(),
         acted: |world| count!(world.store, "surefoot.task"),
+    }
+    classify: idempotent {
+        world: sqlite().await,
+        action: |store| Classify::new(Ai::new(store.clone(), "small")),
+        input: one(),
+        acted: |store| count!(store, "surefoot_task"),
+    }
+    classify_shared: idempotent {
+        world: postgres().await,
+        action: |world| Classify::new(Ai::new(world.store.clone(), "small")),
+        input: one(),
+        acted: |world| count!(world.store, "surefoot.task"),
+    }
+    classify_many: idempotent {
+        world: sqlite().await,
+        action: |store| ClassifyMany::new(Ai::new(store.clone(), "small")),
+        input: many(),
+        acted: |store| count!(store, "surefoot_task"),
+    }
+    classify_many_shared: idempotent {
+        world: postgres().await,
+        action: |world| ClassifyMany::new(Ai::new(world.store.clone(), "small")),
+        input: many(),
+        acted: |world| count!(world.store, "surefoot.task"),
+    }
+    extract: idempotent {
+        world: sqlite().await,
+        action: |store| Extract::new(Ai::new(store.clone(), "small")),
+        input: shape(),
+        acted: |store| count!(store, "surefoot_task"),
+    }
+    extract_shared: idempotent {
+        world: postgres().await,
+        action: |world| Extract::new(Ai::new(world.store.clone(), "small")),
+        input: shape(),
+        acted: |world| count!(world.store, "surefoot.task"),
+    }
+    publish_message_shared: idempotent {
+        world: broker::topic(DEDUPE_WINDOW_MIN).await,
+        action: |topic| PublishMessage::new().topic("orders", topic.clone()).unwrap(),
+        input: message(),
+        acted: |topic| broker::messages(&**topic).await,
     }
     publish_message: idempotent {
         world: Ready::new().await,

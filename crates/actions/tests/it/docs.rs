@@ -6,11 +6,15 @@ use serde_json::json;
 use surefoot_actions::ai::{Ai, AiWorker, Classify, ClassifyMany, Extract, GenerateText};
 use surefoot_actions::event::{EmitEvent, SendSignal};
 use surefoot_actions::http::{HttpCall, HttpRequest};
-use surefoot_kernel_core::{Event, OperatorStore as _, RunState};
+use surefoot_actions::message::{DEDUPE_WINDOW_MIN, PublishMessage};
+use surefoot_actions::query::{Query, Statement};
+use surefoot_kernel_core::{Event, OperatorStore as _, RunState, TxStore};
 use surefoot_language::Module;
+use surefoot_store_sqlite::{SqliteStore, SqliteTx, sqlx};
 use surefoot_testkit::{Say, ScriptedProvider};
 use surefoot_worker::{Kernel, Publication};
 
+use crate::broker::topic;
 use crate::database::sqlite;
 use crate::server::{CANARY, Server, client};
 
@@ -39,6 +43,24 @@ fn model() -> ScriptedProvider {
     })
 }
 
+/// The statements of the page, on a table with something in it.
+async fn stock(store: &SqliteStore) -> Query<SqliteTx> {
+    let mut tx = store.begin().await.unwrap();
+    for sql in [
+        "CREATE TABLE stock (item TEXT PRIMARY KEY, pieces INTEGER NOT NULL)",
+        "INSERT INTO stock VALUES ('bolt', 10)",
+    ] {
+        sqlx::query(sql).execute(&mut *tx).await.unwrap();
+    }
+    TxStore::commit(store, tx).await.unwrap();
+    Query::new([
+        Statement::reads("stockOf", "SELECT pieces FROM stock WHERE item = $1").text("item"),
+        Statement::writes("take", "UPDATE stock SET pieces = pieces - $2 WHERE item = $1")
+            .text("item")
+            .integer("pieces"),
+    ])
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_workflow_of_the_docs_runs() {
     let (server, store) = (Server::start().await, sqlite().await);
@@ -48,6 +70,8 @@ async fn every_workflow_of_the_docs_runs() {
         .idempotent(HttpCall::new(client()))
         .transactional(EmitEvent::new(store.clone()))
         .transactional(SendSignal::new(store.clone()))
+        .transactional(stock(&store).await)
+        .idempotent(PublishMessage::new().topic("orders", topic(DEDUPE_WINDOW_MIN).await).unwrap())
         .idempotent(GenerateText::new(ai.clone()))
         .idempotent(Classify::new(ai.clone()))
         .idempotent(ClassifyMany::new(ai.clone()))
@@ -61,7 +85,7 @@ async fn every_workflow_of_the_docs_runs() {
     let manifest = module.manifest().clone();
     let working = kernel.worker(module).scan_every(soon).start().await.unwrap();
     let workflows = workflows();
-    assert!(workflows.len() >= 8, "{}", workflows.len());
+    assert!(workflows.len() >= 10, "{}", workflows.len());
     for (at, source) in workflows.iter().enumerate() {
         let key = format!("docs-{at}");
         let published = scope.publish(&manifest, Publication::new(key.clone(), source)).await;

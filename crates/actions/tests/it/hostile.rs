@@ -146,6 +146,19 @@ async fn after_it_was_sent_nobody_knows() {
     assert!(server.sent_bytes() < 200 << 20, "{}", server.sent_bytes());
 }
 
+/// The whole answer came, or the reset overtook it: either way it is not sent again.
+#[tokio::test]
+async fn an_answer_before_a_reset_counts_if_it_came() {
+    let server = Server::start().await;
+    let (verdict, why) = request(&client(), post(server.url("/resets-after-body"))).await;
+    match verdict {
+        Verdict::Done(answer) => assert_eq!(answer["body"], "said"),
+        Verdict::MayHaveHappened(_) => assert!(why.starts_with("the request was sent"), "{why}"),
+        other @ (Verdict::Refused(_) | Verdict::NothingHappened(_)) => panic!("{other:?}"),
+    }
+    assert_eq!(server.hits().len(), 1);
+}
+
 #[tokio::test]
 async fn bytes_that_are_no_text_are_kept_all_the_same() {
     let server = Server::start().await;

@@ -1,134 +1,37 @@
 //! The crash matrix over ready-made actions: trouble at every call to the store, on both stores.
 
+use std::collections::BTreeSet;
 use std::marker::PhantomData;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+use surefoot_actions::ai::{Ai, AiWorker, Classify, ClassifyMany, Extract, GenerateText};
 use surefoot_actions::event::{
     EmitEvent, EventInput, EventOutput, SendSignal, SignalInput, SignalOutput,
 };
-use surefoot_actions::http::{HttpAnswer, HttpCall, HttpInput, HttpRequest, HttpRequestInput};
+use surefoot_actions::http::{HttpAnswer, HttpCall, HttpRequest, HttpRequestInput};
+use surefoot_actions::message::{DEDUPE_WINDOW_MIN, MessageOutput, PublishMessage};
+use surefoot_actions::query::{Query, QueryInput, QueryOutput, Statement, StatementTx};
 use surefoot_kernel_core::{
-    Amounts, Code, Dependency, Failure, Micros, StoreError, TxStore, Verdict,
+    Amounts, BoxFuture, Code, Dependency, EffectKey, Failure, TaskStore, Verdict,
 };
 use surefoot_language::{
-    ActionResult, Ambiguous, AmbiguousCx, AmbiguousResult, Idempotent, IdempotentCx, Module, On,
-    PlanResult, ReconcileResult, StepCx, Transactional, TransactionalCx,
+    Access, ActionResult, Ambiguous, AmbiguousCx, AmbiguousResult, AnyStore, Cost, Idempotent,
+    IdempotentCx, Module, On, PlanResult, ReconcileResult, StepCx, Transactional, TransactionalCx,
 };
-use surefoot_store_postgres::{PostgresStore, PostgresTx, sqlx as pg};
-use surefoot_store_sqlite::{SqliteOptions, SqliteStore, SqliteTx, sqlx};
+use surefoot_sync_core::Topic;
+use surefoot_testkit::ScriptedProvider;
 use surefoot_testkit::matrix::{
     Did, Process, Reply, Report, Scenario, TxOf, Verb, crash_matrix_in_steps,
 };
-use surefoot_testkit::suite::{StoreFactory, Tamper, Tampered};
-use tempfile::TempDir;
+use surefoot_testkit::suite::StoreFactory;
 
-use crate::database::Database;
+use crate::broker::{messages, topic};
+use crate::factories::{OnFile, OnServer};
 use crate::server::{Server, client};
-
-const TABLE: &str = "CREATE TABLE app_table (key TEXT PRIMARY KEY, value TEXT NOT NULL)";
-
-/// A file of one case.
-struct OnFile {
-    folder: TempDir,
-    offset: Arc<AtomicI64>,
-}
-
-impl StoreFactory for OnFile {
-    type Store = SqliteStore;
-
-    async fn fresh() -> Self {
-        let file = Self { folder: TempDir::new().unwrap(), offset: Arc::default() };
-        let store = file.open().await;
-        let mut tx = store.begin().await.unwrap();
-        sqlx::query(TABLE).execute(&mut *tx).await.unwrap();
-        TxStore::commit(&store, tx).await.unwrap();
-        file
-    }
-
-    async fn open(&self) -> SqliteStore {
-        let path = self.folder.path().join("store.db");
-        let options = SqliteOptions::new(path).clock_offset(self.offset.clone());
-        SqliteStore::open_with(options).await.unwrap()
-    }
-
-    async fn pass_time(&self, span: Micros) {
-        self.offset.fetch_add(span.get(), Ordering::SeqCst);
-    }
-
-    async fn turn_back(&self, span: Micros) {
-        self.offset.fetch_sub(span.get(), Ordering::SeqCst);
-    }
-
-    async fn write_row(tx: &mut SqliteTx, key: &str, value: &str) -> Result<(), StoreError> {
-        let insert = sqlx::query(
-            "INSERT INTO app_table (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING",
-        );
-        let done = insert.bind(key).bind(value).execute(tx).await;
-        done.map(drop).map_err(|error| StoreError::Refused(Box::new(error)))
-    }
-
-    async fn read_row(store: &SqliteStore, key: &str) -> Option<String> {
-        let mut tx = store.begin().await.unwrap();
-        let query = sqlx::query_scalar("SELECT value FROM app_table WHERE key = $1");
-        query.bind(key).fetch_optional(&mut *tx).await.unwrap()
-    }
-
-    async fn tamper(&self, _: Tamper) -> Tampered {
-        Tampered::Unsupported
-    }
-}
-
-/// A database of one case.
-struct OnServer {
-    database: Database,
-    offset: Arc<AtomicI64>,
-}
-
-impl StoreFactory for OnServer {
-    type Store = PostgresStore;
-
-    async fn fresh() -> Self {
-        let server = Self { database: Database::new().await, offset: Arc::default() };
-        let store = server.open().await;
-        let mut tx = store.begin().await.unwrap();
-        pg::query(TABLE).execute(&mut *tx).await.unwrap();
-        TxStore::commit(&store, tx).await.unwrap();
-        server
-    }
-
-    async fn open(&self) -> PostgresStore {
-        let options = self.database.options().clock_offset(self.offset.clone());
-        PostgresStore::open_with(options).await.unwrap()
-    }
-
-    async fn pass_time(&self, span: Micros) {
-        self.offset.fetch_add(span.get(), Ordering::SeqCst);
-    }
-
-    async fn turn_back(&self, span: Micros) {
-        self.offset.fetch_sub(span.get(), Ordering::SeqCst);
-    }
-
-    async fn write_row(tx: &mut PostgresTx, key: &str, value: &str) -> Result<(), StoreError> {
-        let insert =
-            pg::query("INSERT INTO app_table (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING");
-        let done = insert.bind(key).bind(value).execute(tx).await;
-        done.map(drop).map_err(|error| StoreError::Refused(Box::new(error)))
-    }
-
-    async fn read_row(store: &PostgresStore, key: &str) -> Option<String> {
-        let mut tx = store.begin().await.unwrap();
-        let query = pg::query_scalar("SELECT value FROM app_table WHERE key = $1");
-        query.bind(key).fetch_optional(&mut *tx).await.unwrap()
-    }
-
-    async fn tamper(&self, _: Tamper) -> Tampered {
-        Tampered::Unsupported
-    }
-}
+use crate::thinker::clever;
 
 #[derive(Debug, Deserialize, schemars::JsonSchema)]
 struct Nothing {}
@@ -137,16 +40,78 @@ struct Nothing {}
 struct Told<F: StoreFactory, A> {
     process: Process<F>,
     action: A,
-    url: String,
+    input: Value,
+}
+
+impl<F: StoreFactory, A> Told<F, A> {
+    fn new(process: &Process<F>, action: A, input: Value) -> Self {
+        Self { process: process.clone(), action, input }
+    }
+
+    fn input<T: serde::de::DeserializeOwned>(&self) -> T {
+        read(self.input.clone())
+    }
 }
 
 fn read<T: serde::de::DeserializeOwned>(input: Value) -> T {
     serde_json::from_value(input).unwrap()
 }
 
+impl<F: StoreFactory, A: Idempotent> Idempotent for Told<F, A> {
+    const NAME: &'static str = A::NAME;
+    type Input = Nothing;
+    type Output = A::Output;
+
+    async fn authorize(&self, cx: &StepCx, _: &Nothing) -> ActionResult<Access> {
+        self.action.authorize(cx, &self.input()).await
+    }
+
+    async fn run(&self, cx: &IdempotentCx, _: Nothing) -> ActionResult<A::Output> {
+        self.process.called_idempotent(cx, cx.effect_key());
+        self.action.run(cx, self.input()).await
+    }
+
+    async fn plan(&self, cx: &StepCx, _: &Nothing) -> PlanResult<A::Output> {
+        self.action.plan(cx, &self.input()).await
+    }
+
+    fn cost(&self, _: &Nothing) -> Cost {
+        self.action.cost(&self.input())
+    }
+}
+
+/// Remembers under which keys it published.
+struct Publishing<F: StoreFactory> {
+    told: Told<F, PublishMessage>,
+    keys: Keys,
+}
+
+type Keys = Arc<Mutex<BTreeSet<EffectKey>>>;
+
+impl<F: StoreFactory> Idempotent for Publishing<F> {
+    const NAME: &'static str = "publishMessage";
+    type Input = Nothing;
+    type Output = MessageOutput;
+
+    async fn run(&self, cx: &IdempotentCx, input: Nothing) -> ActionResult<MessageOutput> {
+        self.keys.lock().unwrap().insert(cx.effect_key().clone());
+        self.told.run(cx, input).await?;
+        // It depends on what was published before.
+        Ok(MessageOutput { cursor: String::new() })
+    }
+
+    async fn plan(&self, cx: &StepCx, input: &Nothing) -> PlanResult<MessageOutput> {
+        self.told.plan(cx, input).await
+    }
+
+    fn cost(&self, input: &Nothing) -> Cost {
+        self.told.cost(input)
+    }
+}
+
 impl<F: StoreFactory> Ambiguous for Told<F, HttpRequest> {
     const NAME: &'static str = "httpRequest";
-    const SETTLE_AFTER: std::time::Duration = std::time::Duration::from_secs(240);
+    const SETTLE_AFTER: Duration = Duration::from_secs(240);
     type Input = Nothing;
     type Output = HttpAnswer;
 
@@ -166,36 +131,19 @@ impl<F: StoreFactory> Ambiguous for Told<F, HttpRequest> {
     async fn plan(&self, cx: &StepCx, _: &Nothing) -> PlanResult<HttpAnswer> {
         self.action.plan(cx, &self.request("/status/200")).await
     }
+
+    fn cost(&self, _: &Nothing) -> Cost {
+        self.action.cost(&self.request("/status/200"))
+    }
 }
 
 impl<F: StoreFactory> Told<F, HttpRequest> {
     fn request(&self, confirm: &str) -> HttpRequestInput {
-        let url = &self.url;
+        let url: String = self.input();
         read(json!({
             "method": "POST", "url": format!("{url}/status/200"), "json": {},
             "confirm": { "url": format!("{url}{confirm}") },
         }))
-    }
-}
-
-impl<F: StoreFactory> Idempotent for Told<F, HttpCall> {
-    const NAME: &'static str = "httpCall";
-    type Input = Nothing;
-    type Output = HttpAnswer;
-
-    async fn run(&self, cx: &IdempotentCx, _: Nothing) -> ActionResult<HttpAnswer> {
-        self.process.called_idempotent(cx, cx.effect_key());
-        self.action.run(cx, self.call()).await
-    }
-
-    async fn plan(&self, cx: &StepCx, _: &Nothing) -> PlanResult<HttpAnswer> {
-        self.action.plan(cx, &self.call()).await
-    }
-}
-
-impl<F: StoreFactory> Told<F, HttpCall> {
-    fn call(&self) -> HttpInput {
-        read(json!({ "url": format!("{}/status/200", self.url) }))
     }
 }
 
@@ -211,14 +159,13 @@ impl<F: StoreFactory> Transactional<TxOf<F>> for Told<F, EmitEvent<F::Store>> {
     ) -> ActionResult<EventOutput> {
         let row = self.process.called_transactional(cx);
         F::write_row(cx.tx(), &row, "emitted").await?;
-        let emitted = self.action.run(cx, read(json!({ "type": "shop.paid" }))).await?;
+        let emitted = self.action.run(cx, self.input()).await?;
         // Its id depends on the run's.
         Ok(EventOutput { event: String::new(), ..emitted })
     }
 
     async fn plan(&self, cx: &StepCx, _: &Nothing) -> PlanResult<EventOutput> {
-        let input: EventInput = read(json!({ "type": "shop.paid" }));
-        self.action.plan(cx, &input).await
+        self.action.plan(cx, &self.input::<EventInput>()).await
     }
 }
 
@@ -234,31 +181,76 @@ impl<F: StoreFactory> Transactional<TxOf<F>> for Told<F, SendSignal<F::Store>> {
     ) -> ActionResult<SignalOutput> {
         let row = self.process.called_transactional(cx);
         F::write_row(cx.tx(), &row, "signaled").await?;
-        self.action.run(cx, read(json!({ "kind": "paid", "key": "o-1" }))).await
+        self.action.run(cx, self.input()).await
     }
 
     async fn plan(&self, cx: &StepCx, _: &Nothing) -> PlanResult<SignalOutput> {
-        let input: SignalInput = read(json!({ "kind": "paid", "key": "o-1" }));
-        self.action.plan(cx, &input).await
+        self.action.plan(cx, &self.input::<SignalInput>()).await
     }
+}
+
+/// The statement itself writes the row that the matrix looks for.
+impl<F: StoreFactory> Transactional<TxOf<F>> for Told<F, Query<TxOf<F>>>
+where
+    TxOf<F>: StatementTx,
+{
+    const NAME: &'static str = "query";
+    type Input = Nothing;
+    type Output = QueryOutput;
+
+    async fn run(
+        &self,
+        cx: &mut TransactionalCx<'_, TxOf<F>>,
+        _: Nothing,
+    ) -> ActionResult<QueryOutput> {
+        let row = self.process.called_transactional(cx);
+        self.action.run(cx, written(&row)).await
+    }
+
+    async fn plan(&self, cx: &StepCx, _: &Nothing) -> PlanResult<QueryOutput> {
+        self.action.plan(cx, &written("any")).await
+    }
+}
+
+fn written(row: &str) -> QueryInput {
+    read(json!({ "statement": "write", "params": { "key": row } }))
+}
+
+fn statements<Tx: StatementTx>() -> Query<Tx> {
+    let write = "INSERT INTO app_table (key, value) VALUES ($1, 'queried')";
+    Query::new([Statement::writes("write", write).text("key")])
 }
 
 /// One step of each; the last one waits for the signal that the step before it has sent.
 struct ReadyMade<F> {
     server: Server,
+    /// On a real server.
+    orders: Arc<dyn Topic>,
+    published: Keys,
     factory: PhantomData<fn() -> F>,
 }
 
-impl<F: StoreFactory> Scenario<F> for ReadyMade<F> {
+impl<F: StoreFactory> Scenario<F> for ReadyMade<F>
+where
+    TxOf<F>: StatementTx,
+{
     type Binding = On<TxOf<F>>;
 
     fn module(&self, process: &Process<F>) -> Module<On<TxOf<F>>> {
         let store = process.store().inner().clone();
+        let (url, keys) = (self.server.url(""), self.published.clone());
+        let call = json!({ "url": format!("{url}/status/200") });
+        let topic = PublishMessage::new().topic("orders", self.orders.clone()).unwrap();
+        let message = json!({ "topic": "orders", "data": { "id": 7 }, "tenant": "shop" });
+        let (event, signal) =
+            (json!({ "type": "shop.paid" }), json!({ "kind": "paid", "key": "o-1" }));
         Module::builder("ready-made", 1)
-            .idempotent(self.told(process, HttpCall::new(client())))
-            .ambiguous(self.told(process, HttpRequest::new(client())))
-            .transactional::<_, TxOf<F>>(self.told(process, EmitEvent::new(store.clone())))
-            .transactional::<_, TxOf<F>>(self.told(process, SendSignal::new(store)))
+            .idempotent(Told::new(process, HttpCall::new(client()), call))
+            .ambiguous(Told::new(process, HttpRequest::new(client()), json!(url)))
+            .idempotent(Publishing { told: Told::new(process, topic, message), keys })
+            .transactional::<_, TxOf<F>>(Told::new(process, statements(), Value::Null))
+            .transactional::<_, TxOf<F>>(Told::new(process, EmitEvent::new(store.clone()), event))
+            .transactional::<_, TxOf<F>>(Told::new(process, SendSignal::new(store), signal))
             .build()
             .unwrap()
     }
@@ -266,7 +258,7 @@ impl<F: StoreFactory> Scenario<F> for ReadyMade<F> {
     fn workflows(&self) -> &[(&str, &str)] {
         &[(
             "pay",
-            "steps:\n  - httpCall: {}\n  - httpRequest: {}\n  - emitEvent: {}\n  - signal: {}\n  - waitFor: { kind: paid, key: o-1 }\n",
+            "steps:\n  - httpCall: {}\n  - httpRequest: {}\n  - publishMessage: {}\n  - query: {}\n  - emitEvent: {}\n  - signal: {}\n  - waitFor: { kind: paid, key: o-1 }\n",
         )]
     }
 
@@ -285,15 +277,92 @@ impl<F: StoreFactory> Scenario<F> for ReadyMade<F> {
     }
 }
 
-impl<F: StoreFactory> ReadyMade<F> {
-    fn told<A>(&self, process: &Process<F>, action: A) -> Told<F, A> {
-        Told { process: process.clone(), action, url: self.server.url("") }
+/// The four actions that ask a model; its tasks are done by the process itself, beside its worker, and the model outlives it.
+struct Thinking {
+    model: ScriptedProvider,
+}
+
+impl<F: StoreFactory> Scenario<F> for Thinking
+where
+    F::Store: TaskStore,
+{
+    type Binding = AnyStore;
+
+    fn module(&self, process: &Process<F>) -> Module {
+        let ai = Ai::new(process.store().clone(), "small");
+        let labels = json!(["friendly", "rude"]);
+        let pieces = json!({
+            "type": "object", "properties": { "pieces": { "type": "integer" } }, "required": ["pieces"],
+        });
+        let prompt = json!({ "prompt": "Say hello" });
+        let one = json!({ "text": "hello", "labels": labels });
+        let many = json!({ "texts": ["hello", "go away"], "labels": labels });
+        let found = json!({ "text": "bolt, 3 pieces", "schema": pieces });
+        Module::builder("thinking", 1)
+            .idempotent(Told::new(process, GenerateText::new(ai.clone()), prompt))
+            .idempotent(Told::new(process, Classify::new(ai.clone()), one))
+            .idempotent(Told::new(process, ClassifyMany::new(ai.clone()), many))
+            .idempotent(Told::new(process, Extract::new(ai), found))
+            .build()
+            .unwrap()
+    }
+
+    fn workflows(&self) -> &[(&str, &str)] {
+        &[(
+            "think",
+            "steps:\n  - generateText: {}\n  - classify: {}\n  - classifyMany: {}\n  - extract: {}\n",
+        )]
+    }
+
+    fn budget(&self) -> Amounts {
+        Amounts::default()
+    }
+
+    fn reply(&self, _: &Dependency) -> Option<Reply> {
+        None
+    }
+
+    fn attend(&self, _: &Failure, _: &[Did]) -> Option<Verb> {
+        None
+    }
+
+    fn beside<'a>(&'a self, process: &'a Process<F>) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let (store, model) = (process.store().clone(), self.model.clone());
+            // No look in the middle of a call: its number would depend on how fast the machine is.
+            let rarely = Duration::from_secs(30);
+            let thinking = AiWorker::new("matrix", store, model).scan_every(rarely);
+            // What the store did not answer is done in the next round.
+            let _ = thinking.tick().await;
+        })
     }
 }
 
-async fn matrix<F: StoreFactory>(step: usize) -> Report {
-    let scenario = ReadyMade::<F> { server: Server::start().await, factory: PhantomData };
-    crash_matrix_in_steps(scenario, 4, step).await
+/// Whatever happens to whomever, one effect key is one message.
+async fn matrix<F: StoreFactory>(step: usize) -> Report
+where
+    TxOf<F>: StatementTx,
+{
+    let orders = topic(DEDUPE_WINDOW_MIN).await;
+    let server = Server::start().await;
+    let published = Keys::default();
+    let scenario = ReadyMade::<F> {
+        server,
+        orders: orders.clone(),
+        published: published.clone(),
+        factory: PhantomData,
+    };
+    let report = crash_matrix_in_steps(scenario, 4, step).await;
+    let keys = published.lock().unwrap().len();
+    assert_eq!(messages(&*orders).await, keys, "{report}");
+    report
+}
+
+async fn thinking<F: StoreFactory>(step: usize) -> Report
+where
+    F::Store: TaskStore,
+{
+    crash_matrix_in_steps::<F, _>(Thinking { model: clever() }, 4, step).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -308,11 +377,47 @@ async fn every_crash_point_keeps_the_contract_on_the_shared_store() {
     assert!(report.failures.is_empty() && report.cases > 10, "{report}");
 }
 
+/// Covers behaviours 214, 215.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_crash_point_of_tasks_keeps_the_contract_on_the_embedded_store() {
+    let report = thinking::<OnFile>(11).await;
+    assert!(report.failures.is_empty() && report.cases > 30, "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_crash_point_of_tasks_keeps_the_contract_on_the_shared_store() {
+    let report = thinking::<OnServer>(29).await;
+    assert!(report.failures.is_empty() && report.cases > 10, "{report}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "soak"]
-async fn all_crash_points_keep_the_contract() {
+async fn all_crash_points_keep_the_contract_on_the_embedded_store() {
     let report = matrix::<OnFile>(1).await;
+    eprintln!("{} points, {} cases", report.points.len(), report.cases);
     assert!(report.failures.is_empty(), "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "soak"]
+async fn all_crash_points_keep_the_contract_on_the_shared_store() {
     let report = matrix::<OnServer>(1).await;
+    eprintln!("{} points, {} cases", report.points.len(), report.cases);
+    assert!(report.failures.is_empty(), "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "soak"]
+async fn all_crash_points_of_tasks_keep_the_contract_on_the_embedded_store() {
+    let report = thinking::<OnFile>(1).await;
+    eprintln!("{} points, {} cases", report.points.len(), report.cases);
+    assert!(report.failures.is_empty(), "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "soak"]
+async fn all_crash_points_of_tasks_keep_the_contract_on_the_shared_store() {
+    let report = thinking::<OnServer>(1).await;
+    eprintln!("{} points, {} cases", report.points.len(), report.cases);
     assert!(report.failures.is_empty(), "{report}");
 }

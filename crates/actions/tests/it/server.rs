@@ -16,6 +16,10 @@ use tokio::task::JoinHandle;
 
 pub(crate) const CERTIFICATE: &[u8] = include_bytes!("certs/localhost.der");
 const KEY: &[u8] = include_bytes!("certs/localhost.key.der");
+/// What JSON readers elsewhere lose digits of.
+pub(crate) const NUMBERS: &str = r#"{"least":-9223372036854775808,"most":18446744073709551615,"id":9007199254740993,"small":0.1,"tiny":5e-324,"large":1.7976931348623157e308,"whole":1.0}"#;
+/// What cannot be kept exactly.
+pub(crate) const TOO_LARGE: &str = r#"{"id":18446744073709551616}"#;
 /// A secret that must turn up nowhere.
 pub(crate) const CANARY: &str = "canary-4711-\"x/";
 
@@ -123,6 +127,7 @@ impl Server {
                 books.open.fetch_add(1, Ordering::SeqCst);
                 tokio::spawn(async move {
                     match tls {
+                        Some(_) if books.pauses(Stage::Connected) => std::future::pending().await,
                         Some(tls) => {
                             if let Ok(stream) = tls.accept(stream).await {
                                 serve(&books, stream, None).await;
@@ -233,6 +238,8 @@ async fn serve(
             talk.hang().await;
         }
         "/echo" | "/customers/7" => talk.echo(&hit).await,
+        "/numbers" => talk.json(200, NUMBERS).await,
+        "/too-large" => talk.json(200, TOO_LARGE).await,
         "/ping" => talk.json(200, "{}").await,
         _ if path.starts_with("/payments/") => {
             let asked = path.trim_start_matches("/payments/").trim_start_matches("by-key/");
@@ -346,6 +353,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Talk<'_, S> {
             "/resets" => reset(raw),
             "/resets-after-part" => {
                 self.say(b"HTTP/1.1 200 X\r\ncontent-length: 10\r\n\r\nabc").await;
+                reset(raw);
+            }
+            "/resets-after-body" => {
+                self.say(b"HTTP/1.1 200 X\r\ncontent-length: 4\r\n\r\nsaid").await;
                 reset(raw);
             }
             "/closes" => {}

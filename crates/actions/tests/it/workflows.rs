@@ -1,12 +1,12 @@
 //! Whole workflows with ready-made actions.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use surefoot_actions::http::{HttpCall, HttpRequest};
 use surefoot_kernel_core::{Event, RunState};
 use surefoot_language::Module;
 use surefoot_testkit::{Bench, Crash};
 
-use crate::server::{CANARY, Server, client};
+use crate::server::{CANARY, NUMBERS, Server, TOO_LARGE, client};
 
 const PAY: &str = r#"
 inputs:
@@ -81,4 +81,41 @@ async fn a_request_that_was_marked_and_never_seen_is_not_sent_again() {
     assert_eq!(end.state, RunState::NeedsAttention, "{}", end.explain());
     assert_eq!(server.paid().len(), 0);
     assert!(server.hits().iter().all(|hit| hit.target.starts_with("/payments/")));
+}
+
+const NUMBERED: &str = r#"
+inputs:
+  base: { type: text, required: true }
+steps:
+  - httpRequest: { url: "${{ inputs.base }}/numbers" }
+    saveAs: numbers
+  - httpCall: { method: POST, url: "${{ inputs.base }}/echo", json: "${{ numbers.body }}" }
+  - httpCall: { url: "${{ inputs.base }}/echo", query: { id: "${{ numbers.body.id }}" } }
+  - httpCall: { url: "${{ inputs.base }}/too-large" }
+"#;
+
+/// Covers field fault 100.
+#[tokio::test]
+async fn large_numbers_of_an_answer_are_sent_on_as_they_came() {
+    let server = Server::start().await;
+    let bench = Bench::in_memory(module());
+    bench.publish("numbered", NUMBERED).await;
+    let start = Event::start("numbered", json!({ "base": server.url("") }));
+    let end = bench.run_to_end(start).await;
+    assert_eq!(end.state, RunState::Succeeded, "{}", end.explain());
+    let answer: Value = end.step("httpRequest").output();
+    let numbers: Value = serde_json::from_str(NUMBERS).unwrap();
+    assert_eq!((&answer["encoding"], &answer["body"]), (&json!("json"), &numbers));
+    let hits = server.hits();
+    let (sent, asked) = (&hits[1], &hits[2]);
+    for digits in
+        ["-9223372036854775808", "18446744073709551615", "9007199254740993", "0.1,", "5e-324"]
+    {
+        assert!(sent.body.contains(digits), "{digits}: {}", sent.body);
+    }
+    assert_eq!(serde_json::from_str::<Value>(&sent.body).unwrap(), numbers);
+    assert_eq!(asked.target, "/echo?id=9007199254740993");
+    // What does not fit is not rounded: it stays a text, and says so.
+    let last: Value = end.steps("httpCall")[2].output();
+    assert_eq!((&last["encoding"], &last["body"]), (&json!("text"), &json!(TOO_LARGE)));
 }

@@ -28,6 +28,9 @@ pub(crate) struct EmitArgs {
     /// Makes repeats harmless.
     #[arg(long)]
     key: Option<String>,
+    /// A word by which its runs are found again; may be given more than once.
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<String>,
     /// Only for this workflow.
     #[arg(long, value_parser = WorkflowKey::from_str)]
     workflow: Option<WorkflowKey>,
@@ -88,6 +91,7 @@ fn event_of(args: EmitArgs) -> Result<Event, CliError> {
     if let Some(key) = args.key {
         event = event.dedupe_key(key);
     }
+    event = args.tags.into_iter().fold(event, Event::tag);
     if let Some(workflow) = args.workflow {
         event = event.target(workflow.as_str());
     }

@@ -33,6 +33,9 @@ pub(crate) struct RunsArgs {
     /// Only started by this event.
     #[arg(long, value_name = "EVENT")]
     event: Option<EventId>,
+    /// Only started by an event with this tag.
+    #[arg(long)]
+    tag: Option<String>,
     #[command(flatten)]
     part: Part,
 }
@@ -50,6 +53,7 @@ pub(crate) async fn run(cx: &Context<'_>, args: RunsArgs) -> Result<Printed, Cli
         parent: args.parent,
         children: args.children,
         event: args.event,
+        tag: args.tag,
         limit: args.part.limit,
         cursor: args.part.cursor,
     };

@@ -25,6 +25,9 @@ pub(crate) fn show(page: &mut Page, view: &ShowView) {
     if let Some(event) = &view.event {
         let kind = event.kind.as_deref().unwrap_or("unknown type");
         page.line(format!("event     {} ({kind}, key {})", event.id, or_dash(event.key.as_ref())));
+        if !event.tags.is_empty() {
+            page.line(format!("tags      {}", event.tags.join(" ")));
+        }
         page.line(format!("trigger   {}", or_dash(event.trigger.as_ref())));
     }
     page.line(format!("created   {}", at(run.created_at)));

@@ -181,3 +181,31 @@ fn malformed_trace_context_is_refused_before_anything_is_recorded() {
     }
     assert_eq!(shell.fingerprint(), before);
 }
+
+#[test]
+fn runs_are_found_by_the_tags_of_their_event() {
+    let shell = Shell::published();
+    let data = r#"{"item":"bolt","missing":30}"#;
+    let emit = ["emit", "inventory.stockLow", "--scope", "berlin", "--data", data, "--json"];
+    let with = |tags: &[&str]| shell.with(&[&emit[..], tags].concat());
+    let run = |did: &crate::shell::Did| {
+        let emitted: Value = serde_json::from_str(&did.out).unwrap();
+        emitted["runs"][0].as_str().unwrap().to_owned()
+    };
+    let tagged = run(&with(&["--tag", "urgent", "--tag", "customer:42"]));
+    let bare = run(&with(&[]));
+    let found = |tag: &str| shell.json(&format!("runs --tag {tag}"))["runs"].clone();
+    assert_eq!(found("customer:42").as_array().unwrap().len(), 1);
+    assert_eq!(found("customer:42")[0]["id"], serde_json::json!(tagged));
+    assert_eq!(found("customer:4"), serde_json::json!([]));
+    let shown = shell.json(&format!("show {tagged}"));
+    assert_eq!(shown["event"]["tags"], serde_json::json!(["customer:42", "urgent"]));
+    assert!(shell.run(&format!("show {tagged}")).out.contains("tags      customer:42 urgent"));
+    assert!(shell.json(&format!("show {bare}"))["event"].get("tags").is_none());
+    let refused = with(&["--tag", "two words"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(refused.err.contains("cannot be the name of a tag"), "{refused:?}");
+    let many: Vec<String> = (0..17).flat_map(|n| ["--tag".to_owned(), format!("t{n}")]).collect();
+    let refused = with(&many.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(refused.err.contains("the event has 17 tags, the limit is 16"), "{refused:?}");
+}

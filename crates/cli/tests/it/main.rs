@@ -15,6 +15,7 @@ mod places;
 mod refusals;
 mod retaining;
 mod running;
+mod secrets;
 mod serving;
 mod shell;
 mod syncing;

@@ -13,13 +13,13 @@ use crate::shell::Shell;
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-struct Serving {
+pub(crate) struct Serving {
     child: Child,
     place: String,
 }
 
 impl Serving {
-    fn start(shell: &Shell, arguments: &[&str]) -> Self {
+    pub(crate) fn start(shell: &Shell, arguments: &[&str]) -> Self {
         let all = [&["serve", "--listen", "127.0.0.1:0", "--json"], arguments].concat();
         let mut command = shell.command(&all);
         let log = std::fs::File::create(shell.path("log")).unwrap();
@@ -33,8 +33,24 @@ impl Serving {
         Self { child, place }
     }
 
+    /// What a page or the API answers, head and body, whatever it is.
+    pub(crate) fn text(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect(&self.place).unwrap();
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.place);
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
     /// The status, and the body as JSON.
     fn ask(&self, line: &str, headers: &[(&str, &str)], body: &str) -> (u16, Value) {
+        let (status, body) = self.text(line, headers, body);
+        (status, serde_json::from_str(&body).unwrap())
+    }
+
+    fn text(&self, line: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.place).unwrap();
         let mut request =
             format!("{line} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", self.place);
@@ -50,7 +66,19 @@ impl Serving {
         stream.read_to_string(&mut text).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, serde_json::from_str(body).unwrap())
+        (status, body.to_owned())
+    }
+
+    /// A page of the console, as a person reads it.
+    fn page(&self, path: &str) -> String {
+        let (status, markup) = self.text(&format!("GET {path}"), &[], "");
+        assert_eq!(status, 200, "{markup}");
+        let mut pieces = markup.split('<');
+        let mut text = pieces.next().unwrap_or_default().to_owned();
+        pieces.for_each(|piece| text += piece.split_once('>').map_or("", |(_, rest)| rest));
+        let marks =
+            [("&#60;", "<"), ("&#62;", ">"), ("&#39;", "'"), ("&#34;", "\""), ("&#38;", "&")];
+        marks.iter().fold(text, |text, (mark, char)| text.replace(mark, char)).replace('`', "")
     }
 
     fn get(&self, path: &str) -> Value {
@@ -59,11 +87,31 @@ impl Serving {
         body
     }
 
-    fn stop(mut self) -> i32 {
+    pub(crate) fn stop(mut self) -> i32 {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, Signal::TERM).unwrap();
         self.child.wait().unwrap().code().unwrap()
     }
+}
+
+/// What an explanation says in words, without quotes around names. How long ago something was is said anew each time.
+fn sentences(explained: &Value) -> Vec<String> {
+    let texts = |list: &str, member: &str| {
+        let rows = explained.pointer(list).and_then(Value::as_array);
+        let texts = rows.into_iter().flatten().filter_map(|row| row[member].as_str());
+        texts.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let mut said = vec![explained["headline"].as_str().unwrap().to_owned()];
+    said.extend(texts("/why_not_moving", "text"));
+    for list in ["happened", "may_have_happened", "not_started"] {
+        said.extend(texts(&format!("/effects/{list}"), "why"));
+        said.extend(texts(&format!("/effects/{list}"), "effect_key"));
+    }
+    said.extend(texts("/would_repeat", "what"));
+    said.extend(texts("/legal_actions", "why"));
+    said.extend(texts("/legal_actions", "command"));
+    assert!(said.len() > 8, "{explained}");
+    said.into_iter().map(|text| text.replace('`', "")).collect()
 }
 
 /// What changes with the time of the reading.
@@ -91,6 +139,11 @@ fn the_api_says_what_the_command_line_says() {
         ("signals".to_owned(), "/signals".to_owned()),
     ] {
         assert_eq!(bare(shell.json(&line)), bare(serving.get(&path)), "{line}");
+    }
+    let page = serving.page(&format!("/runs/{run}"));
+    let explained = shell.json(&format!("explain {run}"));
+    for said in sentences(&explained) {
+        assert!(page.contains(&said), "no `{said}` in:\n{page}");
     }
     // A verb that was taken here is seen there.
     let tag = format!("\"{}\"", shell.revision(run));

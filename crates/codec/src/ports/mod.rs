@@ -6,4 +6,5 @@ mod operator;
 mod plans;
 mod retention;
 mod runs;
+mod tasks;
 mod transaction;

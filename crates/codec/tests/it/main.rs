@@ -8,8 +8,11 @@ mod encoded;
 mod keys;
 mod lost_key;
 mod shop;
+mod tasks;
 mod vault;
 mod views;
 
 surefoot_testkit::store_suite!(memory, crate::encoded::InMemory);
 surefoot_testkit::store_suite!(sqlite, crate::encoded::OnSqlite);
+surefoot_testkit::task_suite!(tasks_in_memory, crate::encoded::InMemory);
+surefoot_testkit::task_suite!(tasks_on_sqlite, crate::encoded::OnSqlite);

@@ -73,6 +73,10 @@ fn status<'de, D: serde::Deserializer<'de>>(of: D) -> Result<Option<EventStatus>
     })
 }
 
+/// A tag; `emit` says what one is.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+struct Tag(#[schemars(with = "NameShape")] String);
+
 /// What occurred.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -99,6 +103,10 @@ struct EmitBody {
     #[serde(default)]
     #[schemars(length(min = 1, max = 500))]
     key: Option<String>,
+    /// Words by which its runs are found again.
+    #[serde(default)]
+    #[schemars(length(max = 16))]
+    tags: Vec<Tag>,
     /// Only for this workflow.
     #[serde(default, deserialize_with = "maybe")]
     #[schemars(with = "Option<NameShape>")]
@@ -146,6 +154,7 @@ fn event_of(body: EmitBody) -> Result<Event, Problem> {
     if let Some(key) = body.key {
         event = event.dedupe_key(key);
     }
+    event = body.tags.into_iter().fold(event, |event, tag| event.tag(tag.0));
     if let Some(workflow) = body.workflow {
         event = event.target(workflow);
     }

@@ -109,6 +109,9 @@ struct RunsQuery {
     #[serde(default, deserialize_with = "maybe")]
     #[schemars(with = "Option<schema::EventId>")]
     event: Option<EventId>,
+    /// Only started by an event with this tag.
+    #[serde(default)]
+    tag: Option<String>,
     /// At most so many.
     #[serde(default)]
     limit: Limit,
@@ -184,6 +187,7 @@ async fn list(
         since: query.since.map(|since| since.instant(shared.clock())),
         parent: query.parent,
         event: query.event,
+        tag: query.tag,
         children: query.children.unwrap_or(false),
         limit: query.limit.0,
         cursor: query.cursor,

@@ -34,7 +34,7 @@ struct Row {
     run: Option<(Text, String)>,
     workflow: Option<Text>,
     step: Option<Text>,
-    details: Text,
+    details: Option<Text>,
 }
 
 pub(crate) async fn page(mut visitor: Visitor) -> Response {
@@ -81,6 +81,10 @@ fn row(visitor: &Visitor, it: &AuditRowView) -> Row {
         run: run.map(|id| (Text::name(&id), visitor.to("/runs").segment(&id).done())),
         workflow,
         step: it.step.as_ref().map(|step| Text::name(step.as_str())),
-        details: Text::sentence(it.details.to_string()),
+        details: says_something(&it.details).then(|| Text::sentence(it.details.to_string())),
     }
+}
+
+fn says_something(details: &serde_json::Value) -> bool {
+    !details.is_null() && details.as_object().is_none_or(|details| !details.is_empty())
 }

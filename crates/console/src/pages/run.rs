@@ -244,6 +244,10 @@ fn facts(visitor: &Visitor, show: &ShowView) -> Vec<Fact> {
         facts.push(link("Caused by", &format!("{kind} {id}"), runs));
         facts.extend(event.trigger.clone().map(|trigger| plain("Trigger", trigger)));
         facts.extend(event.key.clone().map(|key| plain("Event key", key)));
+        for tag in &event.tags {
+            let tagged = visitor.to("/runs").with("app", run.app.as_str()).with("tag", tag).done();
+            facts.push(link("Tag", tag, tagged));
+        }
     }
     if let Some(message) = &show.result_message {
         facts.push(Fact { value: Text::sentence(message), ..plain("Said", String::new()) });

@@ -48,6 +48,7 @@ struct Filter {
     modes: Vec<Choice>,
     since: Vec<Choice>,
     event: String,
+    tag: String,
     parent: String,
     is_set: bool,
     clear: String,
@@ -182,6 +183,7 @@ fn wanted(visitor: &mut Visitor, place: Option<&Place>) -> RunFilter {
         since,
         parent: visitor.asked.parse::<RunId>("parent"),
         event: visitor.asked.parse::<EventId>("event"),
+        tag: visitor.asked.text("tag").map(str::to_owned),
         children,
         limit: ROWS,
         cursor: None,
@@ -205,6 +207,7 @@ fn filtered(address: Address, visitor: &Visitor, wanted: &RunFilter) -> Address 
         .maybe("mode", wanted.mode.map(Mode::as_str))
         .maybe("since", wanted.since.and(visitor.asked.text("since")))
         .maybe("event", wanted.event.map(|it| it.to_string()))
+        .maybe("tag", wanted.tag.as_deref())
         .maybe("parent", wanted.parent.map(|it| it.to_string()))
 }
 
@@ -247,6 +250,7 @@ fn filter_of(visitor: &Visitor, place: Option<&Place>, wanted: &RunFilter) -> Fi
         modes: modes.into(),
         since,
         event: text(wanted.event.map(|it| it.to_string())),
+        tag: text(wanted.tag.clone()),
         parent: text(wanted.parent.map(|it| it.to_string())),
         is_set: RunFilter { cursor: None, ..wanted.clone() } != bare,
         clear: visitor.to("/runs").maybe("app", app).done(),

@@ -170,3 +170,26 @@ async fn each_failed_run_of_a_page_has_a_verdict() {
     let one = json!({ "run": run, "state": "queued", "refused": null });
     assert_eq!(verdicts["verdicts"], json!([one]));
 }
+
+#[tokio::test]
+async fn runs_are_found_by_the_tags_of_their_event() {
+    let world = World::published().await;
+    let served = Served::of(&world).await;
+    let client = served.operator();
+    let event = |tags: Value| {
+        json!({
+            "scope": "berlin", "type": "inventory.stockLow", "data": { "item": "bolt" }, "tags": tags,
+        })
+    };
+    let tagged = client.post("/events", event(json!(["urgent", "customer:42"]))).await.done();
+    client.post("/events", event(json!([]))).await.done();
+    let found = client.get("/runs?tag=customer%3A42").await.done();
+    assert_eq!(found["runs"].as_array().unwrap().len(), 1);
+    assert_eq!(found["runs"][0]["id"], tagged["runs"][0]);
+    assert_eq!(client.get("/runs?tag=customer").await.done()["runs"], json!([]));
+    let run = tagged["runs"][0].as_str().unwrap();
+    let shown = client.get(&format!("/runs/{run}")).await.done();
+    assert_eq!(shown["event"]["tags"], json!(["customer:42", "urgent"]));
+    let odd = client.post("/events", event(json!(["two words"]))).await;
+    assert_eq!(odd.status, 400);
+}

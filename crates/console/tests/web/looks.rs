@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
 use serde_json::json;
 use surefoot_console::Role;
-use surefoot_kernel_core::{RunId, VersionId};
+use surefoot_kernel_core::{Event, RunId, VersionId};
 use surefoot_operator::WhichVersion;
 
 use crate::stage::{
@@ -254,6 +254,22 @@ fn plain(markup: &str) -> String {
         ("`", ""),
     ];
     marks.iter().fold(text, |text, (mark, char)| text.replace(mark, char))
+}
+
+#[tokio::test]
+async fn a_tag_leads_to_the_runs_that_have_it() {
+    let world = World::published().await;
+    let event = Event::new("inventory.stockLow", json!({ "item": "bolt" })).tag("customer:42");
+    let tagged = surefoot_operator::EmitEvent { app: app(), scope: SCOPE.into(), event };
+    let tagged = world.operator.emit(&world.ids, tagged).await.unwrap().runs[0];
+    let bare = emit(&world, "bare").await;
+    let stage = Stage::on(world, open_as(Role::Operator));
+    let got = stage.get(&format!("/runs/{tagged}")).await;
+    got.has("customer:42").has(&format!("/runs?app={}&#38;tag=customer%3A42", app()));
+    let list = stage.get("/runs?tag=customer%3A42").await;
+    list.has(&tagged.to_string()).has("value=\"customer:42\"");
+    assert!(!list.text.contains(&bare.to_string()));
+    stage.get("/runs?tag=nobody").await.has("No run fits");
 }
 
 #[tokio::test]

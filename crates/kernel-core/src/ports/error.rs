@@ -144,7 +144,15 @@ pub enum EmitError {
         /// What it has.
         got: usize,
     },
-    /// App, scope or target has a name that is none.
+    /// More tags than an event may have.
+    #[error("the event has {got} tags, the limit is {max}")]
+    TooManyTags {
+        /// What it has.
+        got: usize,
+        /// The limit.
+        max: usize,
+    },
+    /// App, scope or target has a name that is none, or a tag is none.
     #[error(transparent)]
     Name(#[from] BadName),
     /// The workflow or the scope is being deleted.
@@ -166,6 +174,7 @@ impl EmitError {
             Self::TooLarge { .. } => Some(Code::EVENT_TOO_LARGE),
             Self::Payload { .. }
             | Self::Length { .. }
+            | Self::TooManyTags { .. }
             | Self::Name(_)
             | Self::BeingDeleted { .. }
             | Self::Store(_) => None,

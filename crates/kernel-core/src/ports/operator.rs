@@ -93,6 +93,8 @@ pub struct RunFilter {
     pub children: bool,
     /// Only started by this event.
     pub event: Option<EventId>,
+    /// Only started by an event with this tag. Children are started by none.
+    pub tag: Option<String>,
     /// At most so many, 1 to 1,000.
     pub limit: u32,
     /// From the page before.
@@ -272,6 +274,8 @@ pub struct EventRow {
     pub kind: String,
     /// Its key.
     pub dedupe_key: Option<String>,
+    /// Its tags, sorted.
+    pub tags: Vec<String>,
     /// Where it stands.
     pub status: EventStatus,
     /// How many activations matched.

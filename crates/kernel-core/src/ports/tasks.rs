@@ -7,7 +7,7 @@
 use async_trait::async_trait;
 
 use super::{SendSignal, SignalError, StoreError};
-use crate::payload::Payload;
+use crate::payload::{Payload, text_for_storage};
 use crate::{App, Code, Dependency, EffectKey, Micros, RunId, Scope, Signal, StepKey};
 
 /// The kind of the app-wide signal that the end of a task sends; its key is the effect key of the step.
@@ -86,8 +86,20 @@ impl Task {
                 TaskEnd::Failed { code, .. } => {
                     matches!(&self.state, TaskState::Failed { code: known, .. } if known == code)
                 }
-                TaskEnd::Again { .. } | TaskEnd::GivenBack => self.state == TaskState::Queued,
+                TaskEnd::Again { .. } | TaskEnd::GivenBack { .. } => {
+                    self.state == TaskState::Queued
+                }
             }
+    }
+
+    /// How it ended, with what is kept of it; `None` if it has not, or was canceled.
+    #[must_use]
+    pub fn end(&self) -> Option<TaskEnd> {
+        match self.state.clone() {
+            TaskState::Queued | TaskState::Running | TaskState::Canceled => None,
+            TaskState::Succeeded { output } => Some(TaskEnd::Succeeded { output }),
+            TaskState::Failed { code, message } => Some(TaskEnd::Failed { code, message }),
+        }
     }
 
     /// The right to end this attempt.
@@ -183,7 +195,7 @@ pub enum TaskEnd {
     Failed {
         /// The worker's code.
         code: Code,
-        /// For people.
+        /// For people. Kept as it is: [`TaskEnd::failed`] makes a text of it that can be kept.
         message: String,
     },
     /// Another attempt may do it.
@@ -192,10 +204,19 @@ pub enum TaskEnd {
         after: Micros,
     },
     /// It was begun and let go, for another worker: no failure.
-    GivenBack,
+    GivenBack {
+        /// Not before so long.
+        after: Micros,
+    },
 }
 
 impl TaskEnd {
+    /// It cannot be done. The message is cut and escaped so that every store can keep it.
+    #[must_use]
+    pub fn failed(code: impl Into<Code>, message: impl AsRef<str>) -> Self {
+        Self::Failed { code: code.into(), message: text_for_storage(message.as_ref()) }
+    }
+
     /// What wakes the step, if the task has ended with it.
     ///
     /// # Errors
@@ -205,7 +226,7 @@ impl TaskEnd {
             Self::Succeeded { .. } | Self::Failed { .. } => {
                 Signal::new(TASK_SIGNAL, hold.key.as_str()).check()?
             }
-            Self::Again { .. } | Self::GivenBack => return Ok(None),
+            Self::Again { .. } | Self::GivenBack { .. } => return Ok(None),
         };
         Ok(Some(SendSignal { app: hold.app.clone(), scope: None, signal }))
     }

@@ -87,6 +87,9 @@ pub struct EventView {
     pub kind: String,
     /// Its dedupe key.
     pub key: Option<String>,
+    /// Its tags.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
     /// `pending`, `dispatched`, `unmatched`, `retrying` or `dead_lettered`.
     pub status: &'static str,
     /// How many activations matched.
@@ -113,6 +116,7 @@ impl From<&EventRow> for EventView {
             scope: row.scope.clone(),
             kind: row.kind.clone(),
             key: row.dedupe_key.clone(),
+            tags: row.tags.clone(),
             status: row.status.as_str(),
             matched: row.matched,
             attempts: row.attempts,

@@ -159,6 +159,9 @@ pub struct EventSummary {
     pub kind: Option<String>,
     /// Its dedupe key.
     pub key: Option<String>,
+    /// Its tags, by which its runs are found.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
     /// The trigger of the workflow that took it; absent where the event's data are the inputs.
     pub trigger: Option<String>,
     /// When it happened.
@@ -224,6 +227,7 @@ pub(crate) fn event_summary(detail: &RunDetail) -> Option<EventSummary> {
         id: origin.event?,
         kind: row.map(|row| row.kind.clone()),
         key: row.and_then(|row| row.dedupe_key.clone()),
+        tags: row.map(|row| row.tags.clone()).unwrap_or_default(),
         trigger: origin.trigger.clone(),
         occurred_at: At(origin.occurred_at),
         // The run has a copy of its own; what the event held is gone all the same.

@@ -13,10 +13,10 @@ WITH clock AS MATERIALIZED (
 ), recorded AS (
     INSERT INTO surefoot.event (
         id, app, scope, kind, dedupe_key, target, payload_hash, occurred_at, recorded_at, matched,
-        runs, status, due_at, ended_at, attempts
+        runs, status, due_at, ended_at, tags, attempts
     ) SELECT x.id, x.app, x.scope, x.kind, x.dedupe_key, x.target, x.payload_hash, x.occurred, x.now,
         x.matched, x.runs, x.status, CASE WHEN x.status = 'pending' THEN x.now END,
-        CASE WHEN x.status = 'dispatched' THEN x.now END, 0
+        CASE WHEN x.status = 'dispatched' THEN x.now END, x.tags::jsonb, 0
     FROM event AS x WHERE x.deleting IS NULL AND x.is_current
     -- Keys in one order everywhere, so that two batches that share some do not wait for each other.
     ORDER BY x.app, x.scope, x.kind, x.dedupe_key, x.ordinality

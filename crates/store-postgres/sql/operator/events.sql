@@ -1,6 +1,6 @@
 -- operator/events
 SELECT id, scope, kind, dedupe_key, status, matched, attempts, error, occurred_at, recorded_at, runs,
-    emptied_at IS NOT NULL AS is_expired
+    tags::text AS tags, emptied_at IS NOT NULL AS is_expired
 FROM surefoot.event WHERE app = $1 AND $2::text IS NULL AND (recorded_at, id) < ($3, $4)
     AND ($5::text IS NULL OR scope = $5) AND ($6::text IS NULL OR kind = $6)
 ORDER BY recorded_at DESC, id DESC LIMIT $7

@@ -56,6 +56,7 @@ composite! {
         context: &'a str,
         authorization: Option<String>,
         trace: Option<String>,
+        tags: Option<String>,
     }
 }
 
@@ -79,6 +80,7 @@ impl<'a> NewEvent<'a> {
             context: event.context.text(),
             authorization: json_opt(event.authorization.as_ref())?,
             trace: json_opt(event.trace.as_ref())?,
+            tags: json_opt((!event.tags.is_empty()).then_some(&event.tags))?,
         })
     }
 }

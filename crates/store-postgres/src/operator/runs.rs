@@ -1,6 +1,7 @@
 //! Runs and their effects, for people.
 
-use sqlx::PgConnection;
+use sqlx::{PgConnection, Row as _};
+use uuid::Uuid;
 
 use surefoot_kernel_core::{
     App, EffectRow, LoadRequest, Mode, RunDetail, RunFilter, RunId, RunRow, RunState, Scope,
@@ -15,7 +16,7 @@ use crate::keys::Key;
 use crate::plan::list::{read_count, read_key, version};
 use crate::run::load::{invocation, journal, whole_run};
 use crate::run::read::run_by_id;
-use crate::run::row::read_run;
+use crate::run::row::{json, read_run};
 use crate::{budget, sql};
 
 use surefoot_kernel_core::Page;
@@ -38,7 +39,13 @@ enum Part {
     Of(App),
     InState(App, RunState),
     ChildrenOf(RunId),
+    /// What a rare tag leaves.
+    Among(Vec<RunId>),
 }
+
+/// Events with one tag whose runs are taken one by one. Of a tag that more have, a page is soon found on the way through
+/// all runs.
+const TAGGED_MAX: u32 = 5_000;
 
 /// Each part reads no more than a page; one statement over all of them would have to sort them all.
 async fn parts(conn: &mut PgConnection, filter: &RunFilter) -> Result<Vec<Part>, Fault> {
@@ -46,6 +53,11 @@ async fn parts(conn: &mut PgConnection, filter: &RunFilter) -> Result<Vec<Part>,
         return Ok(vec![Part::ChildrenOf(parent)]);
     }
     let apps = apps_of(conn, filter.app.as_ref()).await?;
+    if let Some(tag) = &filter.tag
+        && let Some(runs) = tagged(conn, &apps, tag).await?
+    {
+        return Ok(vec![Part::Among(runs)]);
+    }
     if filter.states.is_empty() {
         return Ok(apps.into_iter().map(Part::Of).collect());
     }
@@ -55,6 +67,30 @@ async fn parts(conn: &mut PgConnection, filter: &RunFilter) -> Result<Vec<Part>,
     let of =
         |app: App| states.clone().into_iter().map(move |state| Part::InState(app.clone(), state));
     Ok(apps.into_iter().flat_map(of).collect())
+}
+
+/// The runs of all events with a tag, unless there are too many of them.
+async fn tagged(
+    conn: &mut PgConnection,
+    apps: &[App],
+    tag: &str,
+) -> Result<Option<Vec<RunId>>, Fault> {
+    let (mut runs, mut left) = (Vec::new(), TAGGED_MAX);
+    for app in apps {
+        let query = sqlx::query(sql::OPERATOR_TAGGED).bind(app.as_str());
+        let rows =
+            query.bind(json(&[tag])?).bind(i64::from(left) + 1).fetch_all(&mut *conn).await?;
+        let Some(rest) = u32::try_from(rows.len()).ok().and_then(|found| left.checked_sub(found))
+        else {
+            return Ok(None);
+        };
+        left = rest;
+        for row in &rows {
+            let of_event: Vec<Uuid> = row.try_get("runs")?;
+            runs.extend(of_event.into_iter().map(RunId::of_key));
+        }
+    }
+    Ok(Some(runs))
 }
 
 async fn read_part(
@@ -71,6 +107,9 @@ async fn read_part(
         Part::ChildrenOf(parent) => sqlx::query(sql::OPERATOR_CHILDREN)
             .bind(parent.key())
             .bind(filter.app.as_ref().map(App::as_str)),
+        Part::Among(runs) => sqlx::query(sql::OPERATOR_RUNS_AMONG)
+            .bind(runs.iter().map(|run| run.key()).collect::<Vec<Uuid>>())
+            .bind(filter.app.as_ref().map(App::as_str)),
     };
     let (at, id) = cursor.unwrap_or((Timestamp::MAX, RunId::from_bytes([0xff; 16])));
     let query = query
@@ -82,9 +121,11 @@ async fn read_part(
         .bind(filter.since.map(Timestamp::micros))
         .bind(filter.event.map(Key::key))
         .bind(rows_to_read(filter.limit));
+    let tag = filter.tag.as_ref().map(|tag| json(&[tag])).transpose()?;
     let query = match part {
-        Part::Of(_) | Part::InState(..) => query.bind(filter.children),
-        Part::ChildrenOf(_) => query.bind(states_of(filter)),
+        Part::Of(_) | Part::InState(..) => query.bind(filter.children).bind(tag),
+        Part::ChildrenOf(_) => query.bind(states_of(filter)).bind(tag),
+        Part::Among(_) => query.bind(states_of(filter)),
     };
     let rows = query.fetch_all(conn).await?;
     let mut read = Vec::with_capacity(rows.len());

@@ -283,3 +283,27 @@ async fn an_unreadable_run_does_not_use_up_a_claim() {
     }
     assert!(world.store.run_claim(claim(1)).await.unwrap().is_empty());
 }
+
+/// Of a tag that very many events have, the runs are found on the way through all of them.
+#[tokio::test]
+async fn a_tag_that_very_many_events_have_finds_its_runs() {
+    let world = published().await;
+    let tagged = record(&world, order().tag("many").tag("few")).await;
+    let bare = record(&world, order()).await;
+    let crowd = "INSERT INTO surefoot.event (id, app, scope, kind, payload_hash, occurred_at, recorded_at, matched, runs, status, attempts, tags)
+        SELECT gen_random_uuid(), app, scope, kind, payload_hash, occurred_at, recorded_at, 0, '{}', 'unmatched', 0, '[\"many\"]'
+        FROM generate_series(1, 5001), surefoot.event WHERE tags IS NOT NULL";
+    sqlx::query(crowd).execute(&mut world.database.raw().await).await.unwrap();
+    let find = async |tag: &str, states: Vec<RunState>| {
+        let tag = Some(tag.to_owned());
+        let filter = RunFilter { tag, states, limit: 10, ..RunFilter::default() };
+        let rows = world.store.run_list(filter).await.unwrap().rows;
+        rows.iter().map(|row| row.run.id).collect::<Vec<_>>()
+    };
+    for states in [Vec::new(), vec![RunState::Queued, RunState::Failed]] {
+        assert_eq!(find("many", states.clone()).await, tagged.runs);
+        assert_eq!(find("few", states).await, tagged.runs);
+    }
+    assert!(find("many", vec![RunState::Failed]).await.is_empty());
+    assert!(!bare.runs.is_empty() && find("none", Vec::new()).await.is_empty());
+}

@@ -9,4 +9,7 @@ WHERE run.parent_run = ?1 AND (?2 IS NULL OR run.app = ?2)
     AND (?8 IS NULL OR run.created_at >= ?8)
     AND (?9 IS NULL OR run.event = ?9)
     AND (?11 IS NULL OR run.state IN (SELECT value FROM json_each(?11)))
+    AND (?12 IS NULL OR EXISTS (
+        SELECT 1 FROM surefoot_event AS event, json_each(event.tags) AS tag
+        WHERE event.id = run.event AND tag.value = ?12))
 ORDER BY run.created_at DESC, run.id DESC LIMIT ?10

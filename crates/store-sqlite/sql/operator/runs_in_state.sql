@@ -8,4 +8,7 @@ WHERE run.app = ?1 AND run.state = ?2 AND (run.created_at, run.id) < (?3, ?4)
     AND (?7 IS NULL OR run.mode = ?7)
     AND (?8 IS NULL OR run.created_at >= ?8)
     AND (?9 IS NULL OR run.event = ?9)
+    AND (?12 IS NULL OR EXISTS (
+        SELECT 1 FROM surefoot_event AS event, json_each(event.tags) AS tag
+        WHERE event.id = run.event AND tag.value = ?12))
 ORDER BY run.created_at DESC, run.id DESC LIMIT ?10

@@ -113,6 +113,7 @@ async fn record(
         .bind(status)
         .bind((status == "pending").then_some(now.micros()))
         .bind(create.then_some(now.micros()))
+        .bind(json_opt((!event.tags.is_empty()).then_some(&event.tags))?)
         .bind(event.data.text())
         .bind(event.context.text())
         .bind(json_opt(event.authorization.as_ref())?)

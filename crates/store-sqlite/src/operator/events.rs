@@ -58,6 +58,7 @@ fn read_event(row: &SqliteRow) -> Result<EventRow, Fault> {
         scope: Scope::from(row.try_get::<String, _>("scope")?),
         kind: row.try_get("kind")?,
         dedupe_key: row.try_get("dedupe_key")?,
+        tags: read_json(row, "tags")?.unwrap_or_default(),
         status: known.ok_or_else(unreadable)?,
         matched: row.try_get("matched")?,
         attempts: row.try_get("attempts")?,

@@ -11,6 +11,7 @@ use super::events::event_by_id;
 use super::page::{Place, apps_of, page, read_cursor, rows_to_read};
 use crate::child::read::{group_of, groups};
 use crate::error::Fault;
+use crate::event::emit::unpacked;
 use crate::plan::list::{read_count, version};
 use crate::run::load::{invocation, journal, whole_run};
 use crate::run::read::run_by_id;
@@ -37,7 +38,13 @@ enum Part {
     Of(App),
     InState(App, RunState),
     ChildrenOf(RunId),
+    /// What a rare tag leaves.
+    Among(Vec<RunId>),
 }
+
+/// Events with one tag whose runs are taken one by one. Of a tag that more have, a page is soon found on the way through
+/// all runs.
+const TAGGED_MAX: u32 = 5_000;
 
 /// Each part reads no more than a page; one statement over all of them would have to sort them all.
 async fn parts(conn: &mut SqliteConnection, filter: &RunFilter) -> Result<Vec<Part>, Fault> {
@@ -45,6 +52,11 @@ async fn parts(conn: &mut SqliteConnection, filter: &RunFilter) -> Result<Vec<Pa
         return Ok(vec![Part::ChildrenOf(parent)]);
     }
     let apps = apps_of(conn, filter.app.as_ref()).await?;
+    if let Some(tag) = &filter.tag
+        && let Some(runs) = tagged(conn, &apps, tag).await?
+    {
+        return Ok(vec![Part::Among(runs)]);
+    }
     if filter.states.is_empty() {
         return Ok(apps.into_iter().map(Part::Of).collect());
     }
@@ -54,6 +66,28 @@ async fn parts(conn: &mut SqliteConnection, filter: &RunFilter) -> Result<Vec<Pa
     let of =
         |app: App| states.clone().into_iter().map(move |state| Part::InState(app.clone(), state));
     Ok(apps.into_iter().flat_map(of).collect())
+}
+
+/// The runs of all events with a tag, unless there are too many of them.
+async fn tagged(
+    conn: &mut SqliteConnection,
+    apps: &[App],
+    tag: &str,
+) -> Result<Option<Vec<RunId>>, Fault> {
+    let (mut runs, mut left) = (Vec::new(), TAGGED_MAX);
+    for app in apps {
+        let query = sqlx::query(sql::OPERATOR_TAGGED).bind(app.as_str());
+        let rows = query.bind(tag).bind(left + 1).fetch_all(&mut *conn).await?;
+        let Some(rest) = u32::try_from(rows.len()).ok().and_then(|found| left.checked_sub(found))
+        else {
+            return Ok(None);
+        };
+        left = rest;
+        for row in &rows {
+            runs.extend(unpacked(row.try_get("runs")?));
+        }
+    }
+    Ok(Some(runs))
 }
 
 async fn read_part(
@@ -70,6 +104,9 @@ async fn read_part(
         Part::ChildrenOf(parent) => sqlx::query(sql::OPERATOR_CHILDREN)
             .bind(parent.to_bytes().to_vec())
             .bind(filter.app.as_ref().map(App::as_str)),
+        Part::Among(runs) => sqlx::query(sql::OPERATOR_RUNS_AMONG)
+            .bind(listed(runs))
+            .bind(filter.app.as_ref().map(App::as_str)),
     };
     let (at, id) = cursor.unwrap_or((Timestamp::MAX, RunId::from_bytes([0xff; 16])));
     let query = query
@@ -81,9 +118,11 @@ async fn read_part(
         .bind(filter.since.map(Timestamp::micros))
         .bind(filter.event.map(|event| event.to_bytes().to_vec()))
         .bind(rows_to_read(filter.limit));
+    let tag = filter.tag.as_deref();
     let query = match part {
-        Part::Of(_) | Part::InState(..) => query.bind(filter.children),
-        Part::ChildrenOf(_) => query.bind(states_of(filter)),
+        Part::Of(_) | Part::InState(..) => query.bind(filter.children).bind(tag),
+        Part::ChildrenOf(_) => query.bind(states_of(filter)).bind(tag),
+        Part::Among(_) => query.bind(states_of(filter)),
     };
     let rows = query.fetch_all(conn).await?;
     let mut read = Vec::with_capacity(rows.len());
@@ -96,6 +135,12 @@ async fn read_part(
         }
     }
     Ok(read)
+}
+
+/// Ids as a JSON list of hexadecimal texts.
+fn listed(runs: &[RunId]) -> String {
+    let hex = |run: &RunId| run.to_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    serde_json::json!(runs.iter().map(hex).collect::<Vec<String>>()).to_string()
 }
 
 /// The states that are wanted, as a JSON list; none is all.

@@ -285,3 +285,28 @@ async fn an_unreadable_run_does_not_use_up_a_claim() {
     }
     assert!(world.store.run_claim(claim(1, next())).await.unwrap().is_empty());
 }
+
+/// Of a tag that very many events have, the runs are found on the way through all of them.
+#[tokio::test]
+async fn a_tag_that_very_many_events_have_finds_its_runs() {
+    let world = World::published().await;
+    let tagged = world.emit(order().tag("many").tag("few")).await;
+    let bare = world.emit(order()).await;
+    let crowd = "WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 5001)
+        INSERT INTO surefoot_event (id, app, scope, kind, payload_hash, occurred_at, recorded_at, matched, runs, status, attempts, tags)
+        SELECT randomblob(16), app, scope, kind, payload_hash, occurred_at, recorded_at, 0, x'', 'unmatched', 0, '[\"many\"]'
+        FROM n, surefoot_event WHERE tags IS NOT NULL";
+    sqlx::query(crowd).execute(&mut raw(&world.path()).await).await.unwrap();
+    let find = async |tag: &str, states: Vec<RunState>| {
+        let tag = Some(tag.to_owned());
+        let filter = RunFilter { tag, states, limit: 10, ..RunFilter::default() };
+        let rows = world.store.run_list(filter).await.unwrap().rows;
+        rows.iter().map(|row| row.run.id).collect::<Vec<_>>()
+    };
+    for states in [Vec::new(), vec![RunState::Queued, RunState::Failed]] {
+        assert_eq!(find("many", states.clone()).await, tagged.runs);
+        assert_eq!(find("few", states).await, tagged.runs);
+    }
+    assert!(find("many", vec![RunState::Failed]).await.is_empty());
+    assert!(!bare.runs.is_empty() && find("none", Vec::new()).await.is_empty());
+}

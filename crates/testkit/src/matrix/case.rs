@@ -339,6 +339,7 @@ impl<F: StoreFactory, S: Scenario<F>> Stage<F, S> {
         }
         // What the store did not answer is done in the next round.
         let _ = life.living.worker.tick(Tick::max_runs(1)).await;
+        self.scenario.beside(&life.process).await;
         Ok(())
     }
 

@@ -52,7 +52,7 @@ use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use surefoot_kernel_core::{Amounts, Dependency, Failure, Micros};
+use surefoot_kernel_core::{Amounts, BoxFuture, Dependency, Failure, Micros};
 use surefoot_language::{Module, RunsOn};
 use tokio::task::JoinSet;
 
@@ -94,6 +94,13 @@ pub trait Scenario<F: StoreFactory>: Send + Sync + 'static {
     /// What a person does about a run that failed, or that needs one, when the action and people have done so much under
     /// the effect key of the step that is named in the error. None leaves a failed run as it is.
     fn attend(&self, error: &Failure, done: &[Did]) -> Option<Verb>;
+
+    /// What the process does beside the work of its worker, each time behind it: the tasks of its steps, say. It dies with
+    /// the process, wherever it is. Nothing, if a scenario does not say.
+    fn beside<'a>(&'a self, process: &'a Process<F>) -> BoxFuture<'a, ()> {
+        let _ = process;
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// What came of a matrix.

@@ -42,6 +42,7 @@ impl State {
             authorization: event.authorization.clone(),
             trace: event.trace.clone(),
             dedupe_key: event.dedupe_key.clone(),
+            tags: event.tags.clone(),
             target: event.target.clone(),
             occurred_at: event.occurred_at.unwrap_or(now),
             recorded_at: now,

@@ -34,7 +34,8 @@ impl State {
             .runs
             .values()
             .map(|entry| &entry.run)
-            .filter(|run| is_wanted(run, filter) && cursor.is_none_or(|at| place(run) < at))
+            .filter(|run| is_wanted(run, filter) && self.is_tagged(run, filter.tag.as_deref()))
+            .filter(|run| cursor.is_none_or(|at| place(run) < at))
             .collect();
         runs.sort_unstable_by_key(|run| std::cmp::Reverse(place(run)));
         let (runs, next) = cut(runs, filter.limit, |run| write_cursor(place(run)));
@@ -43,6 +44,12 @@ impl State {
             version_revision: self.revision_of(run.origin.version).unwrap_or_default(),
         });
         Ok(Page { rows: rows.collect(), next })
+    }
+
+    fn is_tagged(&self, run: &Run, tag: Option<&str>) -> bool {
+        let Some(tag) = tag else { return true };
+        let event = run.origin.event.and_then(|event| self.events.get(&event));
+        event.is_some_and(|event| event.tags.iter().any(|known| known == tag))
     }
 
     pub(super) fn run_detail(&self, run: RunId, now: Timestamp) -> Option<RunDetail> {
@@ -299,6 +306,7 @@ fn event_row(event: EventId, entry: &EventEntry) -> EventRow {
         scope: entry.scope.clone(),
         kind: entry.kind.clone(),
         dedupe_key: entry.dedupe_key.clone(),
+        tags: entry.tags.clone(),
         status: entry.status,
         matched: entry.matched,
         attempts: entry.attempts,

@@ -88,6 +88,7 @@ pub(super) struct EventEntry {
     pub(super) authorization: Option<Value>,
     pub(super) trace: Option<TraceContext>,
     pub(super) dedupe_key: Option<String>,
+    pub(super) tags: Vec<String>,
     pub(super) target: Option<WorkflowKey>,
     pub(super) occurred_at: Timestamp,
     pub(super) recorded_at: Timestamp,

@@ -46,7 +46,8 @@ impl TaskEntry {
                 self.due_at = now.plus(*after);
                 TaskState::Queued
             }
-            TaskEnd::GivenBack => {
+            TaskEnd::GivenBack { after } => {
+                self.due_at = now.plus(*after);
                 self.task.failures = self.task.failures.saturating_sub(1);
                 TaskState::Queued
             }

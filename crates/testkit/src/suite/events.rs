@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use serde_json::json;
 use surefoot_kernel_core::{
     App, Eager, Emit, Event, EventFilter, EventStatus, EventStore as _, Lease, LoadRequest, Mode,
-    OperatorStore as _, PlanStore as _, Publish, RowInput, Run, RunId, RunState, RunStore as _,
-    Scope, Stored, Timestamp, WorkflowKey,
+    OperatorStore as _, PlanStore as _, Publish, RowInput, Run, RunFilter, RunId, RunState,
+    RunStore as _, Scope, Stored, Timestamp, WorkflowKey,
 };
 
 use super::StoreFactory;
@@ -210,11 +210,7 @@ pub async fn a_target_restricts_an_event_to_one_workflow<F: StoreFactory>(world:
     let later = world.emit(low().target("a").deferred()).await;
     assert_eq!((later.matched, later.runs.len()), (1, 0));
     world.store.event_dispatch(&app(), 10).await.unwrap();
-    let filter = surefoot_kernel_core::RunFilter {
-        event: Some(later.event),
-        limit: 10,
-        ..Default::default()
-    };
+    let filter = RunFilter { event: Some(later.event), limit: 10, ..Default::default() };
     let runs = world.store.run_list(filter).await.unwrap().rows;
     assert_eq!(runs.len(), 1);
     assert_eq!(runs[0].run.origin.workflow, WorkflowKey::from("a"));
@@ -354,4 +350,65 @@ pub async fn an_event_of_full_size_is_kept_whole<F: StoreFactory>(world: &World<
     let run = world.emit(event).await.runs[0];
     let invocation = world.stored(run).await.invocation.unwrap();
     assert!(invocation.trigger == json!(full) && invocation.context == json!(full));
+}
+
+/// A tag finds the runs of its events and no others, also one that very many events have; it is no part of the payload.
+pub async fn runs_are_found_by_the_tags_of_their_event<F: StoreFactory>(world: &World<F>) {
+    world.publish("a", listening()).await;
+    world.publish("b", listening()).await;
+    let tagged = |event: Event, tags: &[&str]| tags.iter().fold(event, |it, tag| it.tag(*tag));
+    let urgent = world.emit(tagged(low().dedupe_key("7"), &["urgent", "customer:7"])).await;
+    world.pass_secs(1).await;
+    let later = world.emit(tagged(low().deferred(), &["customer:7"])).await;
+    world.store.event_dispatch(&app(), 10).await.unwrap();
+    world.pass_secs(1).await;
+    let bare = world.emit(low()).await;
+    let again = world.emit(tagged(low().dedupe_key("7"), &["other"])).await;
+    assert_eq!((again.event, again.new, again.same_payload), (urgent.event, false, true));
+
+    let find = async |tag: &str, filter: RunFilter| {
+        let (mut found, mut cursor) = (BTreeSet::new(), None);
+        loop {
+            let tag = Some(tag.to_owned());
+            let page = RunFilter { tag, cursor, limit: 3, ..filter.clone() };
+            let page = world.store.run_list(page).await.unwrap();
+            found.extend(page.rows.iter().map(|row| row.run.origin.event.unwrap()));
+            assert!(page.rows.iter().all(|row| !bare.runs.contains(&row.run.id)));
+            cursor = page.next;
+            if cursor.is_none() {
+                return found;
+            }
+        }
+    };
+    let set = |events: &[&surefoot_kernel_core::Emission]| -> BTreeSet<_> {
+        events.iter().map(|emission| emission.event).collect()
+    };
+    let all = RunFilter::default;
+    assert_eq!(find("customer:7", all()).await, set(&[&urgent, &later]));
+    assert_eq!(find("urgent", all()).await, set(&[&urgent]));
+    let of_app = RunFilter { app: Some(app()), scope: Some(scope()), ..all() };
+    assert_eq!(find("customer:7", of_app).await, set(&[&urgent, &later]));
+    let queued = RunFilter { states: vec![RunState::Queued], ..all() };
+    assert_eq!(find("customer:7", queued).await, set(&[&urgent, &later]));
+    for tag in ["other", "customer", "customer:7 ", "", "\"", "%"] {
+        assert!(find(tag, all()).await.is_empty(), "{tag}");
+    }
+    for nothing in [
+        RunFilter { app: Some(App::from("bank")), ..all() },
+        RunFilter { states: vec![RunState::Failed], ..all() },
+        RunFilter { parent: Some(urgent.runs[0]), ..all() },
+        RunFilter { event: Some(bare.event), ..all() },
+    ] {
+        assert!(find("customer:7", nothing).await.is_empty());
+    }
+    let filter = EventFilter { limit: 10, ..EventFilter::default() };
+    let listed = world.store.event_list(filter).await.unwrap().rows;
+    let tags: Vec<Vec<String>> = listed.into_iter().map(|row| row.tags).collect();
+    let expected: [&[&str]; 3] = [&[], &["customer:7"], &["customer:7", "urgent"]];
+    assert_eq!(
+        tags,
+        expected.map(|tags| tags.iter().map(|tag| (*tag).to_owned()).collect::<Vec<_>>())
+    );
+    let detail = world.store.run_detail(urgent.runs[0]).await.unwrap().unwrap();
+    assert_eq!(detail.event.unwrap().tags, ["customer:7", "urgent"]);
 }

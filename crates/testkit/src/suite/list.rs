@@ -87,6 +87,7 @@ macro_rules! store_suite {
                     a_target_restricts_an_event_to_one_workflow
                     a_start_reaches_its_workflow_only
                     events_stay_in_their_app_and_scope
+                    runs_are_found_by_the_tags_of_their_event
                     a_repeat_dispatches_what_is_still_pending
                     an_eager_start_is_what_a_claim_would_be
                     an_eager_start_keeps_to_its_slots_and_footprints

@@ -5,8 +5,8 @@
 use serde_json::{Value, json};
 use surefoot_kernel_core::payload::Payload;
 use surefoot_kernel_core::{
-    ClaimTasks, Code, Micros, NewTask, Prunable, Prune, RetentionStore as _, RunId, RunState,
-    StepKey, Task, TaskEnd, TaskEnded, TaskState, TaskStore,
+    ClaimTasks, Micros, NewTask, Prunable, Prune, RetentionStore as _, RunId, RunState, StepKey,
+    Task, TaskEnd, TaskEnded, TaskState, TaskStore,
 };
 
 use super::StoreFactory;
@@ -34,6 +34,7 @@ macro_rules! task_suite {
                     a_lease_that_was_kept_is_taken_by_nobody
                     the_end_of_a_task_wakes_its_step
                     an_end_is_recorded_once_and_may_be_told_again
+                    a_failure_is_recorded_once_and_may_be_told_again
                     a_late_end_changes_nothing_and_wakes_nobody
                     another_attempt_is_not_taken_before_its_time
                     what_is_given_back_is_no_failure
@@ -176,16 +177,34 @@ where
     let (run, _) = waiting(world).await;
     assert_eq!(world.row(run).await.state(), RunState::Waiting);
     let task = world.store.task_claim(claim(1)).await.unwrap().remove(0);
-    let failed =
-        TaskEnd::Failed { code: Code::from("AI_REFUSED"), message: "no\0thing".to_owned() };
+    let failed = TaskEnd::failed("AI_REFUSED", format!("no\0thing {}", "long ".repeat(10_000)));
     assert_eq!(world.store.task_end(task.hold(), failed).await.unwrap(), TaskEnded::Recorded);
     assert_eq!(world.row(run).await.state(), RunState::Queued);
     let TaskState::Failed { code, message } = task_of(world, run).await.state else {
         unreachable!()
     };
     assert_eq!(code.as_str(), "AI_REFUSED");
-    assert!(message.starts_with("no"), "{message}");
+    assert!(message.starts_with("no\\u0000thing") && message.ends_with('…'), "{message}");
     assert_eq!(world.store.task_claim(claim(1)).await.unwrap(), []);
+}
+
+/// What has failed has failed, told once or twice, whatever is said of it.
+pub async fn a_failure_is_recorded_once_and_may_be_told_again<F: StoreFactory>(world: &World<F>)
+where
+    F::Store: TaskStore,
+{
+    let (run, _) = waiting(world).await;
+    let task = world.store.task_claim(claim(1)).await.unwrap().remove(0);
+    let failed = |code: &'static str| TaskEnd::failed(code, "the provider said no");
+    for (end, ended) in [
+        (failed("AI_REFUSED"), TaskEnded::Recorded),
+        (failed("AI_REFUSED"), TaskEnded::Known),
+        (failed("AI_UNAVAILABLE"), TaskEnded::Lost),
+        (done(1), TaskEnded::Lost),
+    ] {
+        assert_eq!(world.store.task_end(task.hold(), end.clone()).await.unwrap(), ended, "{end:?}");
+    }
+    assert_eq!(task_of(world, run).await.end(), Some(failed("AI_REFUSED")));
 }
 
 /// An answer that was lost is asked for again.
@@ -212,7 +231,7 @@ where
     world.cancel(run).await;
     assert_eq!(world.other.task_sweep(&app(), 10).await.unwrap(), 1);
     assert_eq!(world.store.task_keep(vec![task.hold()], TASK_LEASE).await.unwrap(), []);
-    let failed = TaskEnd::Failed { code: Code::from("X"), message: String::new() };
+    let failed = TaskEnd::failed("X", "");
     for late in [done(1), failed, TaskEnd::Again { after: Micros::ZERO }] {
         assert_eq!(world.store.task_end(task.hold(), late).await.unwrap(), TaskEnded::Lost);
     }
@@ -247,12 +266,18 @@ where
 {
     let (_, _) = waiting(world).await;
     let task = world.store.task_claim(claim(1)).await.unwrap().remove(0);
-    let ended = world.store.task_end(task.hold(), TaskEnd::GivenBack).await.unwrap();
-    assert_eq!(ended, TaskEnded::Recorded);
+    let back = || TaskEnd::GivenBack { after: Micros::ZERO };
+    assert_eq!(world.store.task_end(task.hold(), back()).await.unwrap(), TaskEnded::Recorded);
     let second = world.other.task_claim(claim(1)).await.unwrap().remove(0);
     assert_eq!((second.attempts, second.failures), (2, 1));
-    let ended = world.store.task_end(task.hold(), TaskEnd::GivenBack).await.unwrap();
-    assert_eq!(ended, TaskEnded::Lost);
+    assert_eq!(world.store.task_end(task.hold(), back()).await.unwrap(), TaskEnded::Lost);
+    // For a worker that may come later.
+    let back = TaskEnd::GivenBack { after: Micros::from_secs(30) };
+    assert_eq!(world.other.task_end(second.hold(), back).await.unwrap(), TaskEnded::Recorded);
+    assert_eq!(world.store.task_claim(claim(1)).await.unwrap(), []);
+    world.pass_secs(31).await;
+    let third = world.store.task_claim(claim(1)).await.unwrap().remove(0);
+    assert_eq!((third.attempts, third.failures), (3, 1));
 }
 
 /// Covers behaviour 215.

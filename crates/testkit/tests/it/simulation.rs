@@ -1,6 +1,7 @@
 //! A fleet under a bad sky: what the provider did is what was promised, for any seed; and the simulation bites.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use surefoot_testkit::MemoryFactory;
 use surefoot_testkit::simulation::{Played, Script, simulate};
@@ -85,6 +86,66 @@ fn no_effect_is_done_twice_and_none_is_dropped_3() {
 #[test]
 fn no_effect_is_done_twice_and_none_is_dropped_4() {
     holds(3);
+}
+
+/// An hour of chaos in which writes are fenced out, race and stay in doubt: none of that is a warning. What is said is that
+/// a loop cannot reach the store.
+/// Covers field fault 117.
+#[test]
+fn an_hour_of_chaos_warns_of_nothing_but_a_store_out_of_reach() {
+    let loud = Loud::default();
+    let _guard = tracing::subscriber::set_default(loud.clone());
+    let (mut took_ms, mut seed) = (0, 0);
+    while took_ms < 3_600_000 && seed < seeds() {
+        took_ms += play::<MemoryFactory>(&Script::of(seed, WORKERS)).took_ms;
+        seed += 1;
+    }
+    let told = loud.0.lock().unwrap();
+    let is_expected = |text: &&String| text.starts_with("a pass of the loop failed");
+    let others: Vec<&String> = told.iter().filter(|text| !is_expected(text)).collect();
+    assert!(others.is_empty(), "{others:#?}");
+    assert!(!told.is_empty() || seeds() < SEEDS, "nothing was heard: does it listen at all?");
+    println!("{seed} seeds, {took_ms} ms, {} warnings", told.len());
+}
+
+/// What is logged as a warning or worse.
+#[derive(Clone, Default)]
+struct Loud(Arc<Mutex<Vec<String>>>);
+
+impl tracing::Subscriber for Loud {
+    fn enabled(&self, of: &tracing::Metadata<'_>) -> bool {
+        *of.level() <= tracing::Level::WARN && of.is_event()
+    }
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        let mut message = Message::default();
+        event.record(&mut message);
+        self.0.lock().unwrap().push(message.0);
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+    fn enter(&self, _: &tracing::span::Id) {}
+
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+#[derive(Default)]
+struct Message(String);
+
+impl tracing::field::Visit for Message {
+    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+        match field.name() {
+            "message" => self.0.insert_str(0, &format!("{value:?}; ")),
+            name => self.0.push_str(&format!("{name}={value:?} ")),
+        }
+    }
 }
 
 /// A script that failed can be looked at: `SUREFOOT_SCRIPT` names its file. Without one, a kept script of any seed.

@@ -7,10 +7,12 @@ use surefoot_kernel_core::{
     ClaimRequest, Measure, Micros, Mode, Run, RunStore, StoreError, TxStore,
 };
 use tokio::sync::OwnedSemaphorePermit;
+use tracing::Instrument as _;
 
 use super::pace::{minus, plus};
 use super::shift::{Phase, Shift};
 use super::{Engine, Launched, Taken};
+use crate::spans;
 
 /// The store is asked which footprints its runs need at most this often for wake-ups; recovery asks with each scan.
 const LIST_EVERY: Micros = Micros::from_millis(250);
@@ -120,7 +122,8 @@ impl<S: TxStore> Engine<S> {
             nonce: shift.nonce(),
             lease: self.settings.lease,
         };
-        let runs = match self.kernel.store().run_claim(request).await {
+        let claiming = self.kernel.store().run_claim(request).instrument(spans::claim(limit));
+        let runs = match claiming.await {
             Ok(runs) => runs,
             Err(error) => {
                 shift.claim_lost();

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use surefoot_kernel_core::{Measure, Micros, Scan, StoreError, TxStore};
+use tracing::Instrument as _;
 
 use super::Engine;
 use super::shift::{Phase, Shift};
+use crate::spans;
 
 /// Runs of each kind that one question to the store may move.
 const SCAN_LIMIT: u32 = 1_000;
@@ -94,7 +96,8 @@ impl<S: TxStore> Engine<S> {
         let (store, app) = (self.kernel.store(), self.kernel.app());
         // One may fail without the other: both are tried.
         let recovered = store.run_recover(Scan { app: app.clone(), limit: SCAN_LIMIT }).await;
-        let dispatched = store.event_dispatch(app, DISPATCH_LIMIT).await;
+        let dispatching = store.event_dispatch(app, DISPATCH_LIMIT);
+        let dispatched = dispatching.instrument(spans::dispatch()).await;
         let recovered = recovered?;
         let dispatched = dispatched?;
         for run in &recovered.finalised {

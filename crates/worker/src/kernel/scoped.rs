@@ -7,9 +7,11 @@ use surefoot_kernel_core::{
     SignalSent, TxStore,
 };
 use surefoot_language::Manifest;
+use tracing::Instrument as _;
 
 use super::after_commit::{AfterCommit, Tell};
 use super::{Kernel, Publication, emit, publish};
+use crate::spans;
 
 /// One scope of an application. Cheap to clone.
 #[derive(Clone)]
@@ -75,8 +77,12 @@ impl<S: TxStore> Scoped<S> {
     /// # Errors
     /// The event cannot be kept, or the store's word.
     pub async fn emit(&self, event: Event) -> Result<Emission, EmitError> {
-        let emit = self.checked(event)?;
-        emit::event(&self.kernel, emit).await
+        let span = spans::emit(self.kernel.app(), &self.scope, &event);
+        let emitting = async {
+            let emit = self.checked(event)?;
+            emit::event(&self.kernel, emit).await
+        };
+        emitting.instrument(span).await
     }
 
     /// The same inside the application's transaction: both commit, or neither.
@@ -90,9 +96,15 @@ impl<S: TxStore> Scoped<S> {
         tx: &mut S::Tx,
         event: Event,
     ) -> Result<AfterCommit<Emission>, EmitError> {
-        let emit = self.checked(event)?;
-        let dispatch = emit.event.dispatch;
-        let emission = self.kernel.store().event_emit_in(tx, emit).await?;
+        let span = spans::emit(self.kernel.app(), &self.scope, &event);
+        let (dispatch, emission) = async {
+            let emit = self.checked(event)?;
+            let dispatch = emit.event.dispatch;
+            let emission = self.kernel.store().event_emit_in(tx, emit).await?;
+            Ok::<_, EmitError>((dispatch, emission))
+        }
+        .instrument(span)
+        .await?;
         let tell = emit::tell(dispatch, &emission);
         Ok(self.kernel.after_commit(emission, tell))
     }
@@ -126,9 +138,10 @@ impl<S: TxStore> Scoped<S> {
             app: self.kernel.app().clone(),
             scope: self.scope.clone(),
             id: self.kernel.ids().event(),
-            event: event.check()?,
+            event: spans::in_trace(event).check()?,
             eager: None,
         };
+        tracing::Span::current().record("event", tracing::field::display(emit.id));
         emit.check_names()?;
         Ok(emit)
     }

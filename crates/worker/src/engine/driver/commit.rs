@@ -4,11 +4,13 @@ use surefoot_kernel_core::{
     Commit, Committed, Exceeded, Fact, LoadRequest, Measure, Micros, NotWritten, Run, RunState,
     StoreError, Stored, TakeOverRequest, TxStore, apply,
 };
+use tracing::Instrument as _;
 
 use super::book::{Book, StoreTime};
 use super::load::fold;
 use super::{Driver, Left, defect};
 use crate::engine::pace::{Pause, minus, plus};
+use crate::spans;
 
 /// What became of a commit.
 pub(super) enum Written {
@@ -106,7 +108,8 @@ impl<S: TxStore> Driver<S> {
         let pending = all.len();
         all.extend(facts);
         let asked = self.shift.now();
-        let answer = self.write(|| Commit::of(before, after.clone(), &all)).await;
+        let writing = self.write(|| Commit::of(before, after.clone(), &all));
+        let answer = writing.instrument(spans::commit(all.len())).await;
         match answer {
             Ok(committed) => {
                 let new = all.get(pending..).unwrap_or_default();

@@ -23,11 +23,13 @@ use surefoot_kernel_core::{
     Answer, Command, Durability, EffectClass, Failure, Input, Measure, Phase as RunPhase, Prepared,
     Rejection, RowInput, Run, Timestamp, Todo, TxStore, ValueResolver, decide,
 };
+use tracing::Instrument as _;
 
 use super::hold::Hold;
 use super::pace::minus;
 use super::shift::{Phase, Shift};
 use super::{Cached, Engine, Taken};
+use crate::spans;
 pub(crate) use answers::{Said, config_invalid, failed, of_error, panicked};
 use book::Book;
 pub(crate) use book::LoadedPlan;
@@ -73,11 +75,13 @@ pub(crate) async fn drive<S: TxStore>(
         Ok(book) => book,
         Err(left) => return left,
     };
-    let left = driver.work(&mut book).await;
-    if let Left::Stored(run, _) = &left
-        && !run.state().is_terminal()
-    {
-        driver.remember(book);
+    let span = spans::run(&book.held.run, book.held.cursor.invocation().trace.as_ref());
+    let left = driver.work(&mut book).instrument(span.clone()).await;
+    if let Left::Stored(run, _) = &left {
+        span.record("state", run.state().as_str());
+        if !run.state().is_terminal() {
+            driver.remember(book);
+        }
     }
     left
 }
@@ -126,15 +130,22 @@ impl<S: TxStore> Driver<S> {
 
     async fn carry_out(&self, book: &mut Book<S::Tx>, command: Command) -> Result<Input, Left> {
         match command {
-            Command::Prepare(call) => self.prepare(book, call).await,
+            Command::Prepare(call) => {
+                let span = spans::prepare(&call);
+                self.prepare(book, call).instrument(span).await
+            }
             Command::Call(call) => {
-                let class = call.class;
-                self.timed(class, self.call(book, call)).await
+                let (class, span) = (call.class, spans::step(&call));
+                self.timed(class, self.call(book, call)).instrument(span).await
             }
             Command::Transact(call) => {
-                self.timed(EffectClass::Transactional, self.transact(book, call)).await
+                let (class, span) = (EffectClass::Transactional, spans::step(&call));
+                self.timed(class, self.transact(book, call)).instrument(span).await
             }
-            Command::Reconcile(call) => self.reconcile(book, call).await,
+            Command::Reconcile(call) => {
+                let span = spans::reconcile(&call);
+                self.reconcile(book, call).instrument(span).await
+            }
             Command::Spawn(spawn) => self.spawn(book, spawn).await,
             Command::Collect(collect) => self.collect(collect).await,
         }

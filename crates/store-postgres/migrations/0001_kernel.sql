@@ -225,6 +225,7 @@ CREATE INDEX run_wait ON surefoot.run (app, wait_app_wide, wait_scope, wait_kind
 CREATE INDEX run_effect ON surefoot.run (app) WHERE effectful;
 CREATE INDEX run_live ON surefoot.run (app, footprint) WHERE ended_at IS NULL;
 CREATE INDEX run_newest ON surefoot.run (app, created_at, id);
+CREATE INDEX run_dry ON surefoot.run (app, created_at, id) WHERE mode = 'dry_run';
 CREATE INDEX run_state ON surefoot.run (app, state, created_at, id);
 CREATE UNIQUE INDEX run_child ON surefoot.run (parent_run, parent_step, parent_index)
     WHERE parent_run IS NOT NULL;

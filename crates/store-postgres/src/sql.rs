@@ -54,6 +54,7 @@ statements! {
     OPERATOR_COUNT_EVENTS = "operator/count_events",
     OPERATOR_COUNT_RUNS = "operator/count_runs",
     OPERATOR_DELETING = "operator/deleting",
+    OPERATOR_DRY_RUNS = "operator/dry_runs",
     OPERATOR_DUE = "operator/due",
     OPERATOR_EFFECTS = "operator/effects",
     OPERATOR_EVENT = "operator/event",

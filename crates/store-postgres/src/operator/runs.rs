@@ -38,6 +38,8 @@ pub(crate) async fn list(
 enum Part {
     Of(App),
     InState(App, RunState),
+    /// Few among many, as a rule: they have an index of their own.
+    DryRuns(App),
     ChildrenOf(RunId),
     /// What a rare tag leaves.
     Among(Vec<RunId>),
@@ -57,6 +59,9 @@ async fn parts(conn: &mut PgConnection, filter: &RunFilter) -> Result<Vec<Part>,
         && let Some(runs) = tagged(conn, &apps, tag).await?
     {
         return Ok(vec![Part::Among(runs)]);
+    }
+    if filter.mode == Some(Mode::DryRun) {
+        return Ok(apps.into_iter().map(Part::DryRuns).collect());
     }
     if filter.states.is_empty() {
         return Ok(apps.into_iter().map(Part::Of).collect());
@@ -101,6 +106,9 @@ async fn read_part(
 ) -> Result<Vec<RunRow>, Fault> {
     let query = match &part {
         Part::Of(app) => sqlx::query(sql::OPERATOR_RUNS).bind(app.as_str()).bind(None::<&str>),
+        Part::DryRuns(app) => {
+            sqlx::query(sql::OPERATOR_DRY_RUNS).bind(app.as_str()).bind(states_of(filter))
+        }
         Part::InState(app, state) => {
             sqlx::query(sql::OPERATOR_RUNS_IN_STATE).bind(app.as_str()).bind(state.as_str())
         }
@@ -123,7 +131,7 @@ async fn read_part(
         .bind(rows_to_read(filter.limit));
     let tag = filter.tag.as_ref().map(|tag| json(&[tag])).transpose()?;
     let query = match part {
-        Part::Of(_) | Part::InState(..) => query.bind(filter.children).bind(tag),
+        Part::Of(_) | Part::InState(..) | Part::DryRuns(_) => query.bind(filter.children).bind(tag),
         Part::ChildrenOf(_) => query.bind(states_of(filter)).bind(tag),
         Part::Among(_) => query.bind(states_of(filter)),
     };

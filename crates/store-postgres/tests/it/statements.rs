@@ -123,6 +123,7 @@ async fn what_runs_all_the_time_uses_its_index() {
             ("signal/more", "signal_key"),
             ("workflow/schedules", "activation_schedule"),
             ("operator/runs", "run_newest"),
+            ("operator/dry_runs", "run_dry"),
             ("operator/runs_in_state", "run_state"),
             ("operator/children", "run_parent"),
             ("operator/events", "event_newest"),

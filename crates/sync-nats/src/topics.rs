@@ -224,13 +224,11 @@ impl Topic for NatsTopic {
 
     async fn live(&self) -> Result<Box<dyn LiveMessages>, SyncError> {
         let operation = "tell about new messages";
-        let unavailable = |source| SyncError::Unavailable { operation, source };
+        let messages = self.api.client().subscribe(format!("{}.*", self.live)).await;
+        let messages =
+            messages.map_err(|error| SyncError::Unavailable { operation, source: error.into() })?;
+        // The server answers once it has read what was sent before: what is published behind this call is heard.
         let incarnation = self.extent().await?.incarnation;
-        let client = self.api.client();
-        let messages = client.subscribe(format!("{}.*", self.live)).await;
-        let messages = messages.map_err(|error| unavailable(error.into()))?;
-        // What is published behind this call is heard.
-        client.flush().await.map_err(|error| unavailable(error.into()))?;
         Ok(Box::new(Listener { messages, incarnation }))
     }
 

@@ -96,38 +96,60 @@ impl Secrets for StaticSecrets {
     }
 }
 
-/// Takes the secrets of one call out of what is recorded of it: a server may well repeat what it was sent.
+/// Takes the secrets of one call out of what is recorded of it: a server may well repeat what it was sent. They are found
+/// as they are, and as they are written in a URL, in a form and in JSON, each character in its own way.
 #[derive(Clone, Default)]
 pub struct Redactor(Vec<String>);
 
 impl Redactor {
-    /// Hides this one too, and the other forms in which a server would repeat it.
+    /// Hides this one too.
     pub fn hide(&mut self, secret: &Secret) {
         let text = secret.expose();
-        if text.is_empty() {
+        if text.is_empty() || self.0.iter().any(|known| known == text) {
             return;
         }
-        let escaped = Value::String(text.to_owned()).to_string();
-        let escaped = escaped.trim_matches('"').to_owned();
-        for form in [text.to_owned(), percent(text), escaped] {
-            if !self.0.contains(&form) {
-                self.0.push(form);
-            }
-        }
+        self.0.push(text.to_owned());
         // Longest first: a shorter one may be a part of it.
-        self.0.sort_by_key(|form| std::cmp::Reverse(form.len()));
+        self.0.sort_by_key(|text| std::cmp::Reverse(text.len()));
     }
 
     /// The text without them.
     #[must_use]
     pub fn text(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        for form in &self.0 {
-            if text.contains(form) {
-                text = text.replace(form, REDACTED);
+        let mut clean = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(first) = rest.chars().next() {
+            let found = self.0.iter().find_map(|secret| written(secret, rest));
+            let (shown, length) = match found {
+                Some(length) => (REDACTED, length),
+                None => rest
+                    .split_at_checked(first.len_utf8())
+                    .map_or((rest, rest.len()), |it| (it.0, first.len_utf8())),
+            };
+            clean.push_str(shown);
+            rest = rest.get(length..).unwrap_or_default();
+        }
+        clean
+    }
+
+    /// The bytes without them, where they stand as they are.
+    #[must_use]
+    pub fn bytes(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut clean = Vec::with_capacity(bytes.len());
+        let mut rest = bytes;
+        while let Some((first, behind)) = rest.split_first() {
+            match self.0.iter().find_map(|secret| rest.strip_prefix(secret.as_bytes())) {
+                Some(behind) => {
+                    clean.extend_from_slice(REDACTED.as_bytes());
+                    rest = behind;
+                }
+                None => {
+                    clean.push(*first);
+                    rest = behind;
+                }
             }
         }
-        text
+        clean
     }
 
     /// The value without them, also not in keys.
@@ -159,17 +181,53 @@ impl fmt::Debug for Redactor {
     }
 }
 
-/// As in a URL: everything but letters, digits and `-._~` written by its bytes.
-fn percent(text: &str) -> String {
-    let mut written = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            written.push(char::from(byte));
-        } else {
-            written.push_str(&format!("%{byte:02X}"));
+/// How much of the text's beginning is the secret, in whichever way each of its characters is written.
+fn written(secret: &str, text: &str) -> Option<usize> {
+    let mut ends = vec![0];
+    for char in secret.chars() {
+        let mut next: Vec<usize> = Vec::new();
+        for end in ends {
+            let rest = text.get(end..).unwrap_or_default();
+            next.extend(forms(char, rest).into_iter().flatten().map(|length| end + length));
         }
+        if next.is_empty() {
+            return None;
+        }
+        next.sort_unstable();
+        next.dedup();
+        ends = next;
     }
-    written
+    ends.pop()
+}
+
+/// The lengths of what may stand for a character at the beginning of a text.
+fn forms(char: char, text: &str) -> [Option<usize>; 5] {
+    let begins = |form: &str| {
+        let begin = text.get(..form.len());
+        begin.is_some_and(|begin| begin.eq_ignore_ascii_case(form)).then_some(form.len())
+    };
+    let itself = text.starts_with(char).then_some(char.len_utf8());
+    if !matches!(text.as_bytes().first(), Some(b'%' | b'+' | b'\\')) {
+        return [itself, None, None, None, None];
+    }
+    let (mut bytes, mut units) = ([0; 4], [0; 2]);
+    let in_url: String =
+        char.encode_utf8(&mut bytes).bytes().map(|byte| format!("%{byte:02x}")).collect();
+    let in_form = if char == ' ' { begins("+") } else { None };
+    let unicode: String =
+        char.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")).collect();
+    let short = match char {
+        '"' => begins("\\\""),
+        '\\' => begins("\\\\"),
+        '/' => begins("\\/"),
+        '\n' => begins("\\n"),
+        '\r' => begins("\\r"),
+        '\t' => begins("\\t"),
+        '\u{8}' => begins("\\b"),
+        '\u{c}' => begins("\\f"),
+        _ => None,
+    };
+    [itself, begins(&in_url), in_form, begins(&unicode), short]
 }
 
 #[cfg(test)]
@@ -191,10 +249,27 @@ mod tests {
         let mut redactor = Redactor::default();
         redactor.hide(&Secret::new("s p\"1/2"));
         redactor.hide(&Secret::new("31415926"));
-        assert_eq!(redactor.text("a s p\"1/2 b s%20p%221%2F2 c s p\\\"1/2"), "a *** b *** c ***");
+        for form in [
+            "s p\"1/2",
+            "s%20p%221%2F2",
+            "s+p%221%2f2",
+            "s%20p%221/2",
+            "s p\\\"1/2",
+            "s p\\\"1\\/2",
+            "\\u0073\\u0020p\\u00221\\u002F2",
+            "%73 p\"1/2",
+        ] {
+            assert_eq!(redactor.text(&format!("ä{form}ü{form}")), "ä***ü***", "{form}");
+        }
+        assert_eq!(redactor.bytes(b"\xffs p\"1/2s p"), b"\xff***s p");
         let echoed = json!({ "31415926": ["x31415926y", 31_415_926, 5, null, true] });
         assert_eq!(redactor.value(echoed), json!({ "***": ["x***y", "***", 5, null, true] }));
-        assert_eq!(format!("{redactor:?}"), "Redactor(4)");
+        assert_eq!(format!("{redactor:?}"), "Redactor(2)");
+        let mut odd = Redactor::default();
+        odd.hide(&Secret::new("%25~ü\\"));
+        for form in ["%25~ü\\", "%2525%7E%c3%BC%5C", "%25~\\u00FC\\\\"] {
+            assert_eq!(odd.text(&format!("x{form}y")), "x***y", "{form}");
+        }
     }
 
     #[test]

@@ -35,11 +35,11 @@ pub(crate) fn is_embedded(url: &str) -> bool {
 /// Opens the embedded store that a URL names.
 pub(crate) async fn embedded(url: &str, need: Need) -> Result<SqliteStore, CliError> {
     let Some(path) = url.strip_prefix("sqlite:") else {
-        return Err(CliError::NotAStore(url.to_owned()));
+        return Err(CliError::NotAStore(without_password(url)));
     };
     let path = PathBuf::from(path.strip_prefix("//").unwrap_or(path));
     if path.as_os_str().is_empty() {
-        return Err(CliError::NotAStore(url.to_owned()));
+        return Err(CliError::NotAStore(without_password(url)));
     }
     // An empty file is as little a store as none: opening it would make it one.
     let is_there = std::fs::metadata(&path).is_ok_and(|it| it.is_dir() || it.len() > 0);
@@ -59,14 +59,19 @@ pub(crate) async fn shared(url: &str, need: Need) -> Result<PostgresStore, CliEr
     PostgresStore::open_with(options).await.map_err(failed)
 }
 
-/// The same URL as it may be shown: a password between the user's name and the host is left out, and so is what is
-/// behind the database's name.
+/// The same URL as it may be shown: what stands before the host is left out, but for a user's name that has a password
+/// behind it, since a name alone may be a token; and so is what is behind the database's name.
 pub(crate) fn without_password(url: &str) -> String {
     let url = url.split_once('?').map_or(url, |(url, _)| url);
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let (scheme, rest) = match url.split_once("://") {
+        Some((scheme, rest)) => (format!("{scheme}://"), rest),
+        None => (String::new(), url),
+    };
     let Some((who, place)) = rest.rsplit_once('@') else { return url.to_owned() };
-    let user = who.split_once(':').map_or(who, |(user, _)| user);
-    format!("{scheme}://{user}@{place}")
+    match who.split_once(':').filter(|_| !scheme.is_empty()) {
+        Some((user, _)) if !user.contains('@') => format!("{scheme}{user}@{place}"),
+        Some(_) | None => format!("{scheme}{place}"),
+    }
 }
 
 #[cfg(test)]
@@ -78,7 +83,12 @@ mod tests {
         for (url, shown) in [
             ("postgres://shop:s3cret@db/shop", "postgres://shop@db/shop"),
             ("postgres://shop:p@ss:word@db:5433/shop", "postgres://shop@db:5433/shop"),
-            ("postgres://shop@db/shop?password=s3cret", "postgres://shop@db/shop"),
+            ("postgres://shop@db/shop?password=s3cret", "postgres://db/shop"),
+            ("nats://s3cret@one:4222", "nats://one:4222"),
+            ("nats://a:s3cret@one,nats://b:s3cret@two", "nats://a@two"),
+            ("a:s3cret@one:4222", "one:4222"),
+            ("nats:a:s3cret@one:4222", "one:4222"),
+            ("Postgres://shop:s3cret@db/shop", "Postgres://shop@db/shop"),
             ("postgres://db/shop", "postgres://db/shop"),
             ("postgres:shop", "postgres:shop"),
         ] {

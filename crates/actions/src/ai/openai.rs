@@ -105,7 +105,10 @@ impl OpenAi {
             }
             AiError::Refused { message } => AiError::Refused { message: clean(&message) },
         })?;
-        let model = heard.model.unwrap_or_else(|| request.model.clone());
+        if !heard.has_words {
+            return Err(AiError::transport("the provider's answer has no words in it"));
+        }
+        let model = heard.model.map_or_else(|| request.model.clone(), |model| clean(&model));
         Ok(AiAnswer { text: clean(&heard.text), model, usage: heard.usage })
     }
 }
@@ -176,6 +179,8 @@ async fn refusal(answer: Response<Incoming>, redactor: &Redactor) -> AiError {
 #[derive(Debug, Default)]
 struct Heard {
     text: String,
+    /// Whether there was any, be it empty.
+    has_words: bool,
     model: Option<String>,
     usage: AiUsage,
     is_over: bool,
@@ -204,6 +209,8 @@ struct Choice {
 #[derive(Default, Deserialize)]
 struct Words {
     content: Option<String>,
+    /// In place of the content: why the model says no.
+    refusal: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -231,8 +238,13 @@ impl Heard {
             self.usage = AiUsage { input_tokens: prompt_tokens, output_tokens: completion_tokens };
         }
         let Some(choice) = chunk.choices.into_iter().next() else { return Ok(()) };
-        let words = choice.delta.content.or(choice.message.content);
-        self.text.push_str(&words.unwrap_or_default());
+        if let Some(why) = choice.delta.refusal.or(choice.message.refusal) {
+            return Err(AiError::refused(format!("the model refused: {why}")));
+        }
+        if let Some(words) = choice.delta.content.or(choice.message.content) {
+            self.has_words = true;
+            self.text.push_str(&words);
+        }
         if choice.finish_reason.as_deref() == Some("content_filter") {
             return Err(AiError::refused("the provider's filter withheld the answer"));
         }
@@ -342,6 +354,25 @@ mod tests {
         assert!(matches!(hear(&["data: nonsense\n"]).unwrap_err(), AiError::Transport { .. }));
         let endless = "x".repeat(LINE_MAX_BYTES + 1);
         assert!(matches!(hear(&[&endless]).unwrap_err(), AiError::Refused { .. }));
+    }
+
+    #[test]
+    fn an_answer_without_words_is_none_and_a_refusal_is_no_answer() {
+        for text in [
+            "data: {}\n",
+            "data: {\"choices\":[]}\n",
+            "data: {\"detail\":\"not found\"}\n",
+            "data: {\"choices\":[{\"delta\":{}}]}\n",
+        ] {
+            assert!(!hear(&[text]).unwrap().has_words, "{text}");
+        }
+        assert!(
+            hear(&["data: {\"choices\":[{\"delta\":{\"content\":\"\"}}]}\n"]).unwrap().has_words
+        );
+        let refused =
+            "data: {\"choices\":[{\"message\":{\"content\":null,\"refusal\":\"I cannot\"}}]}\n";
+        let error = hear(&[refused]).unwrap_err();
+        assert_eq!(error, AiError::refused("the model refused: I cannot"));
     }
 
     #[test]

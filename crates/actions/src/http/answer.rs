@@ -50,7 +50,7 @@ pub enum Encoding {
 
 impl HttpAnswer {
     pub(super) fn of(reply: &Reply, redactor: &Redactor) -> Self {
-        let (body, encoding) = body(reply);
+        let (body, encoding) = body(reply, redactor);
         Self {
             status: reply.status,
             headers: headers(&reply.headers, redactor),
@@ -60,12 +60,14 @@ impl HttpAnswer {
     }
 }
 
-fn body(reply: &Reply) -> (Value, Encoding) {
+fn body(reply: &Reply, redactor: &Redactor) -> (Value, Encoding) {
     if reply.body.is_empty() {
         return (Value::Null, Encoding::Empty);
     }
     let Ok(text) = std::str::from_utf8(&reply.body) else {
-        return (Value::String(STANDARD.encode(&reply.body)), Encoding::Base64);
+        // Once it is Base64, nothing in it is found any more.
+        let bytes = redactor.bytes(&reply.body);
+        return (Value::String(STANDARD.encode(bytes)), Encoding::Base64);
     };
     match Payload::parse(text) {
         Ok(payload) if is_json(&reply.headers) => (payload.into_value(), Encoding::Json),
@@ -167,6 +169,8 @@ mod tests {
         let mut redactor = Redactor::default();
         redactor.hide(&Secret::new("canary-1"));
         let echoing = reply("application/json", b"{\"canary-1\":\"canary-1\"}");
+        let bytes = HttpAnswer::of(&reply("image/png", b"\xffcanary-1"), &redactor).body;
+        assert_eq!(bytes, json!(STANDARD.encode(b"\xff***")));
         let answer = HttpAnswer::of(&echoing, &redactor);
         let text = serde_json::to_string(&answer).unwrap();
         assert!(!text.contains("canary") && !text.contains("cookie"), "{text}");

@@ -123,7 +123,7 @@ impl Desk {
     /// Removes a dead letter for ever.
     ///
     /// # Errors
-    /// [`SyncError::NotFound`]; those of [`Work::dead_delete`].
+    /// [`SyncError::NotFound`], also if somebody else was faster; those of [`Work::dead_delete`].
     pub async fn discard(
         &self,
         (resource, id): (&Resource, &WorkId),
@@ -132,7 +132,9 @@ impl Desk {
         let work = self.place.work(resource).await?;
         work.dead_load(id).await?.ok_or_else(|| missing(resource, id))?;
         self.note("discard", resource, Some(id.as_str()), by).await?;
-        work.dead_delete(id).await?;
+        if !work.dead_delete(id).await? {
+            return Err(missing(resource, id));
+        }
         Ok(Changed::done(format!("{id} of {resource} is removed")))
     }
 }

@@ -204,6 +204,8 @@ fn dead_stream_config(
         &mut config,
         json!({
             "subjects": [subjects.dead_all()],
+            // A letter that is being sent again says so in place of itself.
+            "max_msgs_per_subject": 1,
             "retention": "limits",
             "discard": "old",
             "max_age": DEAD_FOR_SECS * NANOS,

@@ -278,6 +278,42 @@ pub async fn a_dead_letter_is_requeued_once_and_deleted<F: CoordinationFactory>(
     assert_eq!(rest(&*jobs, 1).await, []);
 }
 
+/// It is sent again under one key, or removed, and the others are told that somebody was faster.
+///
+/// Covers behaviour 196.
+pub async fn of_many_who_settle_a_dead_letter_one_does<F: CoordinationFactory>(place: &F) {
+    let jobs = jobs(place).await;
+    for round in 0..5 {
+        submit(&jobs, &format!("a{round}")).await;
+        let delivery = one(&*jobs).await;
+        let dead = Verdict::DeadLetter { reason: "no such user".to_owned() };
+        jobs.settle(&delivery, dead).await.unwrap();
+        let keys = ["one", "two", "three"].map(|name| key(&format!("{name}{round}")));
+        let [one, two, three] = &keys;
+        let (id, is_lost) = (&delivery.id, |error: &SyncError| {
+            matches!(error, SyncError::NotFound { .. } | SyncError::Conflict { .. })
+        });
+        let (first, second, third, removed) = tokio::join!(
+            jobs.dead_requeue(id, one),
+            jobs.dead_requeue(id, two),
+            jobs.dead_requeue(id, three),
+            jobs.dead_delete(id)
+        );
+        let sent = [first, second, third];
+        assert!(sent.iter().filter_map(|it| it.as_ref().err()).all(is_lost), "{sent:?}");
+        assert!(removed.as_ref().err().is_none_or(is_lost), "{removed:?}");
+        let won: Vec<_> = sent.iter().filter_map(|it| it.as_ref().ok()).collect();
+        assert_eq!(won.len() + usize::from(removed.unwrap_or(false)), 1, "{sent:?}");
+        for id in won {
+            let delivery = self::one(&*jobs).await;
+            assert_eq!(&delivery.id, id);
+            done(&jobs, &delivery).await;
+        }
+        assert_eq!(jobs.dead_list(DeadPage::default()).await.unwrap(), []);
+        assert_eq!(rest(&*jobs, 1).await, []);
+    }
+}
+
 /// Covers behaviour 199.
 /// Covers field fault 155.
 pub async fn a_late_success_is_no_error<F: CoordinationFactory>(place: &F) {

@@ -38,6 +38,7 @@ macro_rules! coordination_suite {
                     a_retry_comes_again_after_its_wait
                     the_last_attempt_becomes_a_dead_letter
                     a_dead_letter_is_requeued_once_and_deleted
+                    of_many_who_settle_a_dead_letter_one_does
                     a_late_success_is_no_error
                     a_late_retry_is_stale
                     a_resubmit_keeps_the_job_and_starts_its_attempts_anew

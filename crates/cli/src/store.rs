@@ -59,8 +59,8 @@ pub(crate) async fn shared(url: &str, need: Need) -> Result<PostgresStore, CliEr
     PostgresStore::open_with(options).await.map_err(failed)
 }
 
-/// The same URL as it may be shown: what stands before the host is left out, but for a user's name that has a password
-/// behind it, since a name alone may be a token; and so is what is behind the database's name.
+/// The same URL as it may be shown, and used where no password is needed: of what stands before the host only the user's
+/// name is left, and none of a broker's, where a name alone is a token; what is behind the database's name is left out.
 pub(crate) fn without_password(url: &str) -> String {
     let url = url.split_once('?').map_or(url, |(url, _)| url);
     let (scheme, rest) = match url.split_once("://") {
@@ -68,10 +68,11 @@ pub(crate) fn without_password(url: &str) -> String {
         None => (String::new(), url),
     };
     let Some((who, place)) = rest.rsplit_once('@') else { return url.to_owned() };
-    match who.split_once(':').filter(|_| !scheme.is_empty()) {
-        Some((user, _)) if !user.contains('@') => format!("{scheme}{user}@{place}"),
-        Some(_) | None => format!("{scheme}{place}"),
+    let user = who.split_once(':').map_or(who, |(user, _)| user);
+    if is_embedded(url) || user.contains('@') {
+        return format!("{scheme}{place}");
     }
+    format!("{scheme}{user}@{place}")
 }
 
 #[cfg(test)]
@@ -83,12 +84,12 @@ mod tests {
         for (url, shown) in [
             ("postgres://shop:s3cret@db/shop", "postgres://shop@db/shop"),
             ("postgres://shop:p@ss:word@db:5433/shop", "postgres://shop@db:5433/shop"),
-            ("postgres://shop@db/shop?password=s3cret", "postgres://db/shop"),
+            ("postgres://shop@db/shop?password=s3cret", "postgres://shop@db/shop"),
             ("nats://s3cret@one:4222", "nats://one:4222"),
-            ("nats://a:s3cret@one,nats://b:s3cret@two", "nats://a@two"),
+            ("nats://a:s3cret@one,nats://b:s3cret@two", "nats://two"),
             ("a:s3cret@one:4222", "one:4222"),
             ("nats:a:s3cret@one:4222", "one:4222"),
-            ("Postgres://shop:s3cret@db/shop", "Postgres://shop@db/shop"),
+            ("Postgres://shop:s3cret@db/shop", "Postgres://db/shop"),
             ("postgres://db/shop", "postgres://db/shop"),
             ("postgres:shop", "postgres:shop"),
         ] {

@@ -118,16 +118,13 @@ impl Redactor {
     pub fn text(&self, text: &str) -> String {
         let mut clean = String::with_capacity(text.len());
         let mut rest = text;
-        while let Some(first) = rest.chars().next() {
+        while let Some(char) = rest.chars().next() {
             let found = self.0.iter().find_map(|secret| written(secret, rest));
-            let (shown, length) = match found {
-                Some(length) => (REDACTED, length),
-                None => rest
-                    .split_at_checked(first.len_utf8())
-                    .map_or((rest, rest.len()), |it| (it.0, first.len_utf8())),
-            };
-            clean.push_str(shown);
-            rest = rest.get(length..).unwrap_or_default();
+            match found {
+                Some(_) => clean.push_str(REDACTED),
+                None => clean.push(char),
+            }
+            rest = rest.get(found.unwrap_or(char.len_utf8())..).unwrap_or_default();
         }
         clean
     }
@@ -183,8 +180,13 @@ impl fmt::Debug for Redactor {
 
 /// How much of the text's beginning is the secret, in whichever way each of its characters is written.
 fn written(secret: &str, text: &str) -> Option<usize> {
-    let mut ends = vec![0];
-    for char in secret.chars() {
+    let mut chars = secret.chars();
+    // Nearly every place is over with its first character.
+    let mut ends: Vec<usize> = forms(chars.next()?, text).into_iter().flatten().collect();
+    if ends.is_empty() {
+        return None;
+    }
+    for char in chars {
         let mut next: Vec<usize> = Vec::new();
         for end in ends {
             let rest = text.get(end..).unwrap_or_default();
@@ -197,7 +199,7 @@ fn written(secret: &str, text: &str) -> Option<usize> {
         next.dedup();
         ends = next;
     }
-    ends.pop()
+    ends.into_iter().max()
 }
 
 /// The lengths of what may stand for a character at the beginning of a text.

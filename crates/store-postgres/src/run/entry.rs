@@ -1,7 +1,4 @@
-//! What a commit of a batch is sent as: values of the types that the schema has for it.
-//!
-//! One array of composite values is one argument: the server reads an array per column by a function each, and that is
-//! what most of a small batch would cost.
+//! What a commit of a batch is sent as.
 
 use uuid::Uuid;
 

@@ -331,9 +331,14 @@ async fn a_fence_that_is_held_for_long_slows_nobody_else_down() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_opens_a_database_that_is_in_use_waits_for_nobody_and_stops_nobody() {
     let world = published().await;
+    let claimed = world.claimed(4).await;
+    // As many runs as are claimed below stand ready, however slowly the loops make more.
+    for _ in 0..20 {
+        world.store.event_emit(emit(order())).await.unwrap();
+    }
     let stop = Arc::new(AtomicBool::new(false));
     let mut work = JoinSet::new();
-    for mut run in world.claimed(4).await {
+    for mut run in claimed {
         let (store, stop) = (world.store.clone(), stop.clone());
         work.spawn(async move {
             let mut steps = 0;

@@ -65,6 +65,11 @@ pub(crate) struct Global {
     /// In whose name; stands in the audit.
     #[arg(long, global = true, help_heading = OF_ALL, env = "SUREFOOT_ACTOR", value_name = "NAME")]
     pub(crate) actor: Option<String>,
+    /// Send traces to the OpenTelemetry collector at this address, like `http://127.0.0.1:4318`; by default, to that of
+    /// `OTEL_EXPORTER_OTLP_ENDPOINT`.
+    #[cfg(feature = "otlp")]
+    #[arg(long, global = true, help_heading = OF_ALL, value_name = "URL")]
+    pub(crate) otlp: Option<String>,
     /// Print JSON: ids as text, times RFC 3339.
     #[arg(long, global = true, help_heading = OF_ALL)]
     pub(crate) json: bool,

@@ -33,6 +33,7 @@ mod page;
 mod render;
 mod run;
 mod store;
+mod traces;
 
 pub use exit::Exit;
 pub use run::Cli;

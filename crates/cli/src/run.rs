@@ -9,12 +9,12 @@ use serde_json::json;
 use surefoot_language::{Bindings, Manifest, Module, Previews, RunsOn};
 use surefoot_store_postgres::{PostgresStore, PostgresTx};
 use surefoot_store_sqlite::{SqliteStore, SqliteTx};
-use tracing_subscriber::EnvFilter;
 
 use crate::args::Arguments;
 use crate::command::{self, BuiltIn, MakePreviews};
 use crate::error::CliError;
 use crate::page::{to_stderr, to_stdout, wants_colour};
+use crate::traces::Traces;
 use crate::{Exit, page};
 
 /// The command line. An application that ships it builds its module in.
@@ -97,7 +97,6 @@ impl Cli {
                 return Exit::Done;
             }
         };
-        log_to_stderr();
         let is_json = arguments.global.json;
         match self.carry_out(arguments) {
             Ok(exit) => exit,
@@ -114,7 +113,13 @@ impl Cli {
             .enable_all()
             .build()
             .map_err(CliError::Runtime)?;
-        let printed = runtime.block_on(command::run(&self.built_in, arguments))?;
+        let printed = runtime.block_on(async {
+            let traces = Traces::of(&arguments.global)?;
+            traces.log_to_stderr();
+            let printed = command::run(&self.built_in, arguments).await;
+            traces.end().await;
+            printed
+        })?;
         to_stdout(&printed.text).map_err(CliError::Output)?;
         Ok(printed.exit)
     }
@@ -149,12 +154,4 @@ fn for_people(error: &CliError) -> String {
         page.line(format!("  help: {help}"));
     }
     page.into_text()
-}
-
-/// `SUREFOOT_LOG` says what is logged; by default, warnings. Payloads never are.
-fn log_to_stderr() {
-    let filter = EnvFilter::try_from_env("SUREFOOT_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
-    // An application may have its own already.
-    let _ = subscriber.try_init();
 }

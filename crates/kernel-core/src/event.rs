@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::name::check_tag;
-use crate::payload::{Payload, PayloadError, to_value};
+use crate::payload::{Payload, PayloadError, is_storable, to_value};
 use crate::{EmitError, Micros, SignalError, StepKey, Timestamp, TraceContext, WorkflowKey};
 
 /// At most this many bytes of serialised JSON, each for `data` and for `context` of an event.
@@ -91,7 +91,7 @@ impl Event {
         Self { target: Some(workflow.into()), ..Self::new(START_EVENT, inputs) }
     }
 
-    /// Makes repeats harmless: unique per (app, scope, type), for ever. 1 to 500 characters.
+    /// Makes repeats harmless: unique per (app, scope, type), for ever. 1 to 500 characters, none of them NUL.
     pub fn dedupe_key(mut self, key: impl Into<String>) -> Self {
         self.dedupe_key = Some(key.into());
         self
@@ -199,11 +199,11 @@ impl Event {
     /// Checks everything that can be checked without a store.
     ///
     /// # Errors
-    /// [`EmitError`]: too large, not exactly storable, or a field of the wrong length.
+    /// [`EmitError`]: too large, not exactly storable, or a field of the wrong length or with NUL.
     pub fn check(self) -> Result<CheckedEvent, EmitError> {
-        length("type", &self.kind, 200)?;
+        check_event_type(&self.kind)?;
         if let Some(key) = &self.dedupe_key {
-            length("dedupe key", key, 500)?;
+            text("dedupe key", key, 500)?;
         }
         if self.tags.len() > EVENT_MAX_TAGS {
             return Err(EmitError::TooManyTags { got: self.tags.len(), max: EVENT_MAX_TAGS });
@@ -254,12 +254,22 @@ fn is_empty(value: &Value) -> bool {
     value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty)
 }
 
-fn length(field: &'static str, text: &str, max: usize) -> Result<(), EmitError> {
+/// Whether a text may be the type of an event: 1 to 200 characters, none of them NUL.
+///
+/// # Errors
+/// [`EmitError::Length`], [`EmitError::Nul`].
+pub fn check_event_type(kind: &str) -> Result<(), EmitError> {
+    text("type", kind, 200)
+}
+
+fn text(field: &'static str, text: &str, max: usize) -> Result<(), EmitError> {
     let got = text.chars().count();
-    if (1..=max).contains(&got) {
+    if !(1..=max).contains(&got) {
+        Err(EmitError::Length { field, min: 1, max, got })
+    } else if is_storable(text) {
         Ok(())
     } else {
-        Err(EmitError::Length { field, min: 1, max, got })
+        Err(EmitError::Nul { field })
     }
 }
 
@@ -380,6 +390,12 @@ impl Dependency {
         self.children && self.key == step.as_str()
     }
 
+    /// Whether every store can keep its kind and its key. No signal has others: a wait for one would never end.
+    #[must_use]
+    pub fn is_storable(&self) -> bool {
+        is_storable(&self.kind) && is_storable(&self.key)
+    }
+
     /// Whether it is a signal.
     #[must_use]
     pub fn is_signal(&self) -> bool {
@@ -433,12 +449,15 @@ impl Signal {
     /// Checks everything that can be checked without a store.
     ///
     /// # Errors
-    /// [`SignalError`]: too large, not exactly storable, or a field of the wrong length.
+    /// [`SignalError`]: too large, not exactly storable, or a field of the wrong length or with NUL.
     pub fn check(self) -> Result<CheckedSignal, SignalError> {
         for (field, text, max) in [("kind", &self.kind, 200), ("key", &self.key, 500)] {
             let got = text.chars().count();
             if !(1..=max).contains(&got) {
                 return Err(SignalError::Length { field, min: 1, max, got });
+            }
+            if !is_storable(text) {
+                return Err(SignalError::Nul { field });
             }
         }
         let refused = |PayloadError { pointer, rule }| SignalError::Payload {

@@ -55,8 +55,8 @@ pub use dry_run::{
 pub use effect::{EffectClass, EffectKey, EffectState, LostAttempt};
 pub use event::{
     CheckedEvent, CheckedSignal, Dependency, Dispatch, EVENT_MAX_PAYLOAD_BYTES, EVENT_MAX_TAGS,
-    Event, Invocation, SIGNAL_MAX_DATA_BYTES, START_EVENT, Signal, actor_of, is_schedule_event,
-    schedule_event,
+    Event, Invocation, SIGNAL_MAX_DATA_BYTES, START_EVENT, Signal, actor_of, check_event_type,
+    is_schedule_event, schedule_event,
 };
 pub use explain::{
     ChildrenNote, Coverage, Deed, EXPLAIN_MAX_ITERATIONS, EXPLAIN_MAX_STEPS, EffectNote,
@@ -73,15 +73,15 @@ pub use ports::{
     ChildrenCreated, ChildrenOn, ChildrenPage, ChildrenRequest, ClaimRequest, ClaimTasks, Clock,
     Commit, Committed, CreateChildren, CreateDryRun, Delete, Deleted, Dispatched, Eager, EffectRow,
     Emission, Emit, EmitError, EventFilter, EventRow, EventStatus, EventStore, Expired, Fence,
-    FenceError, GroupRow, Ids, JournalEntry, JournalText, LoadRequest, Locked, Measure, NewTask,
-    NotWritten, OpenEffectRow, OperatorStore, Page, PassTime, Place, PlanStore, Prunable, Prune,
-    Pruned, Publish, PublishError, Published, Recovered, Redrive, Redriven, RenewRequest, Renewed,
-    RetentionError, RetentionStore, RunCount, RunDetail, RunFilter, RunRow, RunSpan, RunStore,
-    Scan, ScheduleRow, Schedules, SendSignal, SessionReport, SessionRow, SetActivation,
-    SignalError, SignalRow, SignalSent, Source, Standing, StoreError, StoreFact, Stored,
-    StoredVersion, TASK_SIGNAL, TIMELINE_MAX_SLICES, TakeOverRequest, Task, TaskEnd, TaskEnded,
-    TaskHold, TaskState, TaskStore, Trace, TxStore, TxWork, ValueResolver, WakeBus, Work,
-    WorkflowRow,
+    FenceError, GroupRow, Ids, JournalEntry, JournalPage, JournalText, LoadRequest, Locked,
+    Measure, NewTask, NotWritten, OpenEffectRow, OperatorStore, Page, PassTime, Place, PlanStore,
+    Prunable, Prune, Pruned, Publish, PublishError, Published, Recovered, Redrive, Redriven,
+    RenewRequest, Renewed, RetentionError, RetentionStore, RunCount, RunDetail, RunFilter, RunRow,
+    RunSpan, RunStore, Scan, ScheduleRow, Schedules, SendSignal, SessionReport, SessionRow,
+    SetActivation, SignalError, SignalRow, SignalSent, Source, Standing, StoreError, StoreFact,
+    Stored, StoredVersion, TASK_SIGNAL, TIMELINE_MAX_SLICES, TakeOverRequest, Task, TaskEnd,
+    TaskEnded, TaskHold, TaskState, TaskStore, Trace, TxStore, TxWork, ValueResolver, WakeBus,
+    Work, WorkflowRow,
 };
 pub use run::{
     Attention, CancelRequest, Failure, Fenced, Lease, Mode, OpenEffect, Origin, Parent, Phase,

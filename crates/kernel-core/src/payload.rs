@@ -427,6 +427,18 @@ impl<'de> Visitor<'de> for Node<'_, '_> {
     }
 }
 
+/// Whether every store can keep a text as it is, outside of a payload: PostgreSQL holds no NUL in a text. In a payload it
+/// is escaped, and so is no trouble.
+///
+/// ```
+/// use surefoot_kernel_core::payload::is_storable;
+/// assert!(is_storable("order:7") && !is_storable("order\0 7"));
+/// ```
+#[must_use]
+pub fn is_storable(text: &str) -> bool {
+    !text.contains('\0')
+}
+
 /// A text as every store can keep it: NUL becomes the six characters `\u0000`, and what is longer than
 /// [`STORED_TEXT_MAX_BYTES`] is cut between two characters and ends with `…`.
 ///

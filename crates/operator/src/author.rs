@@ -194,6 +194,7 @@ impl Operator {
             matched: emission.matched,
             new: emission.new,
             same_payload: emission.same_payload,
+            same_tags: emission.same_tags,
             gone,
             why_nothing,
             command,

@@ -1,6 +1,6 @@
 //! Looking at parts of a run, page by page.
 
-use surefoot_kernel_core::{LoadRequest, RestoreInvalid, RunId, shown_steps};
+use surefoot_kernel_core::{RestoreInvalid, RunId, shown_steps};
 
 use crate::view::{JournalRowView, JournalView, StepsView};
 use crate::{Operator, OperatorError};
@@ -43,18 +43,14 @@ impl Operator {
         cursor: Option<&str>,
         limit: u32,
     ) -> Result<JournalView, OperatorError> {
-        let after = place(cursor)?;
-        let request = LoadRequest { run, after: Some(after) };
-        let stored = self.store.run_load(request).await?;
-        let stored = stored.ok_or_else(|| OperatorError::not_found(format!("run {run}")))?;
+        let page = self.store.journal_list(run, place(cursor)?, limit).await?;
+        let page = page.ok_or_else(|| OperatorError::not_found(format!("run {run}")))?;
+        let next = page.next().map(|next| next.to_string());
         let unreadable = |invalid: RestoreInvalid| OperatorError::Unreadable {
             what: format!("the journal of run {run}"),
             why: invalid.what,
         };
-        let mut entries = stored.journal.map_err(unreadable)?;
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let next = entries.get(limit).map(|entry| entry.seq.to_string());
-        entries.truncate(limit);
+        let entries = page.rows.map_err(unreadable)?;
         Ok(JournalView { entries: entries.iter().map(JournalRowView::from).collect(), next })
     }
 }

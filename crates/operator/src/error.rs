@@ -94,6 +94,12 @@ pub enum OperatorError {
         /// What it has.
         got: usize,
     },
+    /// A text that no store can keep, and so none has.
+    #[error("the {what} has a NUL character in it: there is none like that")]
+    Nul {
+        /// What was given.
+        what: &'static str,
+    },
     /// A name that is none.
     #[error(transparent)]
     Name(#[from] BadName),
@@ -247,9 +253,15 @@ impl OperatorError {
             | Self::ReasonTooLong { .. }
             | Self::Name(_)
             | Self::Emit(
-                EmitError::Name(_) | EmitError::Length { .. } | EmitError::TooManyTags { .. },
+                EmitError::Name(_)
+                | EmitError::Length { .. }
+                | EmitError::Nul { .. }
+                | EmitError::TooManyTags { .. },
             )
-            | Self::Signal(SignalError::Name(_) | SignalError::Length { .. })
+            | Self::Signal(
+                SignalError::Name(_) | SignalError::Length { .. } | SignalError::Nul { .. },
+            )
+            | Self::Nul { .. }
             | Self::Publish(PublishError::Name(_) | PublishError::KeyLength { .. })
             | Self::NoApp
             | Self::NothingToPrune
@@ -299,6 +311,7 @@ impl OperatorError {
             | Self::OfSchedules { .. }
             | Self::NoReason
             | Self::ReasonTooLong { .. }
+            | Self::Nul { .. }
             | Self::Name(_)
             | Self::OutputPayload { .. }
             | Self::Unreadable { .. }

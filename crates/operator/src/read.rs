@@ -6,8 +6,8 @@ use serde_json::Value;
 use surefoot_kernel_core::plan::Plan;
 use surefoot_kernel_core::{
     App, EventFilter, ExplainInput, Explanation, Fact, GroupRow, JournalEntry, Micros, Page, Phase,
-    RunDetail, RunFilter, RunId, RunRow, Scope, SessionRow, WorkflowKey, explain, payload,
-    shown_steps,
+    RunDetail, RunFilter, RunId, RunRow, Scope, SessionRow, WorkflowKey, check_event_type,
+    check_tag, explain, payload, shown_steps,
 };
 
 use crate::view::{
@@ -70,6 +70,7 @@ impl Operator {
     }
 
     pub(crate) async fn run_page(&self, filter: RunFilter) -> Result<Page<RunRow>, OperatorError> {
+        filter.tag.as_deref().map_or(Ok(()), check_tag)?;
         let page = self.store.run_list(filter.clone()).await.map_err(OperatorError::of_page)?;
         if page.rows.is_empty() {
             self.check_narrowed(&filter).await?;
@@ -155,6 +156,7 @@ impl Operator {
     /// # Errors
     /// [`OperatorError::NotACursor`]; [`OperatorError::NotFound`] for a scope of which nothing is known; the store's.
     pub async fn events(&self, filter: EventFilter) -> Result<EventsView, OperatorError> {
+        filter.kind.as_deref().map_or(Ok(()), check_event_type)?;
         let place = (filter.app.clone(), filter.scope.clone());
         let page = self.store.event_list(filter).await.map_err(OperatorError::of_page)?;
         self.if_empty(page.rows.is_empty(), place.0.as_ref(), place.1.as_ref()).await?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
+use surefoot_kernel_core::payload::is_storable;
 use surefoot_kernel_core::retention::Force;
 use surefoot_kernel_core::{
     App, Audit, Delete, EventId, Micros, Place, Prunable, Prune, Redrive, RunState, Scope,
@@ -102,6 +103,9 @@ impl Operator {
     pub async fn switch(&self, switch: Switch) -> Result<SwitchedView, OperatorError> {
         let Switch { app, scope, workflow, activation, enabled, why } = switch;
         let Signed { actor, reason } = self.signed(&why)?;
+        if activation.as_deref().is_some_and(|key| !is_storable(key)) {
+            return Err(OperatorError::Nul { what: "activation" });
+        }
         let set = workflow.clone();
         let set = SetActivation { app, scope, workflow: set, activation, enabled, actor, reason };
         let set = self.store.activation_set(set).await.map_err(|error| {

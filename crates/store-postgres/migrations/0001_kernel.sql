@@ -227,6 +227,12 @@ CREATE INDEX run_live ON surefoot.run (app, footprint) WHERE ended_at IS NULL;
 CREATE INDEX run_newest ON surefoot.run (app, created_at, id);
 CREATE INDEX run_dry ON surefoot.run (app, created_at, id) WHERE mode = 'dry_run';
 CREATE INDEX run_state ON surefoot.run (app, state, created_at, id);
+-- What is counted of runs that have ended: entered once, when a run ends. The first has equal entries, which take little.
+CREATE INDEX run_ended ON surefoot.run (app, state) WHERE ended_at IS NOT NULL;
+CREATE INDEX run_told ON surefoot.run (app, created_at) INCLUDE (started_at, state, scope)
+    WHERE ended_at IS NOT NULL AND parent_run IS NULL AND mode = 'execute';
+CREATE INDEX run_exhausted ON surefoot.run (app)
+    WHERE state = 'failed' AND position('"code":"RETRY_EXHAUSTED"' IN detail) > 0;
 CREATE UNIQUE INDEX run_child ON surefoot.run (parent_run, parent_step, parent_index)
     WHERE parent_run IS NOT NULL;
 -- Children that are held back until a sibling ends.

@@ -11,10 +11,10 @@ use surefoot_kernel_core::{
     Activate, ActivationSet, App, AppHealth, AuditRow, ChildStore, ChildrenCreated, ChildrenError,
     ChildrenOn, ChildrenPage, ChildrenRequest, ClaimRequest, Commit, Committed, CreateChildren,
     CreateDryRun, Delete, Deleted, Dispatched, EffectRow, Emission, Emit, EmitError, EventFilter,
-    EventRow, EventStore, Expired, Fence, GroupRow, LoadRequest, OperatorStore, Page, Place,
-    PlanStore, Prune, Pruned, Publish, PublishError, Published, Recovered, Redrive, Redriven,
-    RenewRequest, Renewed, RetentionError, RetentionStore, Run, RunCount, RunDetail, RunFilter,
-    RunId, RunRow, RunSpan, RunStore, Scan, Schedules, Scope, SendSignal, SessionReport,
+    EventRow, EventStore, Expired, Fence, GroupRow, JournalPage, LoadRequest, OperatorStore, Page,
+    Place, PlanStore, Prune, Pruned, Publish, PublishError, Published, Recovered, Redrive,
+    Redriven, RenewRequest, Renewed, RetentionError, RetentionStore, Run, RunCount, RunDetail,
+    RunFilter, RunId, RunRow, RunSpan, RunStore, Scan, Schedules, Scope, SendSignal, SessionReport,
     SessionRow, SetActivation, SignalError, SignalRow, SignalSent, Stamp, StoreError, StoreFact,
     Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, WorkflowKey,
     WorkflowRow,
@@ -220,6 +220,18 @@ impl OperatorStore for SqliteStore {
             Box::pin(async move { operator::runs::detail(conn, run, now).await })
         });
         detail.await
+    }
+
+    async fn journal_list(
+        &self,
+        run: RunId,
+        from: u64,
+        limit: u32,
+    ) -> Result<Option<JournalPage>, StoreError> {
+        let page = self.read(move |conn| {
+            Box::pin(async move { load::journal_page(conn, run, from, limit).await })
+        });
+        page.await
     }
 
     async fn effect_list(

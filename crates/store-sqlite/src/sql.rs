@@ -121,6 +121,7 @@ statements! {
     RUN_PAYLOAD = "run/payload",
     RUN_RESULT = "run/result",
     RUN_JOURNAL = "run/journal",
+    RUN_JOURNAL_PAGE = "run/journal_page",
     RUN_CLAIMABLE = "run/claimable",
     RUN_CLAIMED = "run/claimed",
     RUN_OVERDUE = "run/overdue",

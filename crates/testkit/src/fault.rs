@@ -79,6 +79,7 @@ methods! {
     SignalList = "signal_list" read,
     SessionList = "session_list" read,
     AppHealth = "app_health" read,
+    JournalList = "journal_list" read,
     RunTimeline = "run_timeline" read,
     StoreCheck = "store_check" read,
     AuditList = "audit_list" read,

@@ -10,13 +10,13 @@ use surefoot_kernel_core::{
     ChildrenError, ChildrenOn, ChildrenPage, ChildrenRequest, ClaimRequest, ClaimTasks, Commit,
     Committed, CreateChildren, CreateDryRun, Delete, Deleted, Dispatched, EffectKey, EffectRow,
     Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Expired, Fence, FenceError,
-    GroupRow, LoadRequest, Locked, Micros, NewTask, OperatorStore, Page, Place, PlanStore, Prune,
-    Pruned, Publish, PublishError, Published, Recovered, Redrive, Redriven, RenewRequest, Renewed,
-    RetentionError, RetentionStore, Run, RunCount, RunDetail, RunFilter, RunId, RunRow, RunSpan,
-    RunStore, Scan, Schedules, Scope, SendSignal, SessionReport, SessionRow, SetActivation,
-    SignalError, SignalRow, SignalSent, Stamp, StoreError, StoreFact, Stored, StoredVersion,
-    TakeOverRequest, Task, TaskEnd, TaskEnded, TaskHold, TaskStore, Timestamp, TxStore, TxWork,
-    VersionId, Work, WorkflowKey, WorkflowRow,
+    GroupRow, JournalPage, LoadRequest, Locked, Micros, NewTask, OperatorStore, Page, Place,
+    PlanStore, Prune, Pruned, Publish, PublishError, Published, Recovered, Redrive, Redriven,
+    RenewRequest, Renewed, RetentionError, RetentionStore, Run, RunCount, RunDetail, RunFilter,
+    RunId, RunRow, RunSpan, RunStore, Scan, Schedules, Scope, SendSignal, SessionReport,
+    SessionRow, SetActivation, SignalError, SignalRow, SignalSent, Stamp, StoreError, StoreFact,
+    Stored, StoredVersion, TakeOverRequest, Task, TaskEnd, TaskEnded, TaskHold, TaskStore,
+    Timestamp, TxStore, TxWork, VersionId, Work, WorkflowKey, WorkflowRow,
 };
 
 use crate::aside::at_home;
@@ -208,6 +208,15 @@ impl<S: TxStore> OperatorStore for FaultyStore<S> {
 
     async fn run_detail(&self, run: RunId) -> Result<Option<RunDetail>, StoreError> {
         self.plan.through(Method::RunDetail, self.inner.run_detail(run)).await
+    }
+
+    async fn journal_list(
+        &self,
+        run: RunId,
+        from: u64,
+        limit: u32,
+    ) -> Result<Option<JournalPage>, StoreError> {
+        self.plan.through(Method::JournalList, self.inner.journal_list(run, from, limit)).await
     }
 
     async fn effect_list(

@@ -24,6 +24,7 @@ pub use kernel::{
     WorkerWaker,
 };
 pub use metrics::Metrics;
+pub use spans::traced;
 pub use surefoot_sync_core::Misfire;
 pub use system::{SystemClock, SystemIds};
 pub use worker::{Health, Running, Tick, Ticked, Worker};

@@ -6,7 +6,7 @@
 
 use tracing::{Span, field};
 
-use surefoot_kernel_core::{App, Call, Event, Run, Scope, TraceContext};
+use surefoot_kernel_core::{App, Call, Dispatched, Event, Run, Scope, TraceContext};
 
 /// An event on its way into the store. It belongs to the trace that the event names, if it names one.
 pub(crate) fn emit(app: &App, scope: &Scope, event: &Event) -> Span {
@@ -54,14 +54,39 @@ pub(crate) fn commit(facts: usize) -> Span {
     tracing::debug_span!("commit", facts)
 }
 
-/// A claim.
-pub(crate) fn claim(limit: u32) -> Span {
-    tracing::debug_span!("claim", limit)
+/// A claim of whatever is due. Of many traces, so it is in none of them: [`claimed`] is.
+pub(crate) fn claims(limit: u32) -> Span {
+    tracing::debug_span!("claims", limit)
 }
 
-/// Runs of events that were only recorded. Of many traces, so it is in none of them.
-pub(crate) fn dispatch() -> Span {
-    tracing::debug_span!("dispatch")
+/// Marks in a run's own trace that this worker has it now.
+pub(crate) fn claimed(run: &Run, trace: Option<&TraceContext>) {
+    if trace.is_some() {
+        let (attempt, generation) = (run.attempt, run.generation);
+        let span = tracing::info_span!(parent: None, "claim", run = %run.id, attempt, generation);
+        carried::goes_on(&span, trace);
+    }
+}
+
+/// A pass over events that were only recorded. Of many traces too: [`dispatched`] marks each in its own.
+pub(crate) fn dispatches() -> Span {
+    tracing::debug_span!("dispatches")
+}
+
+/// Marks in the traces of events that their runs exist now.
+pub(crate) fn dispatched(pass: &Dispatched) {
+    for (event, trace) in &pass.traces {
+        let span = tracing::info_span!(parent: None, "dispatch", event = %event);
+        carried::goes_on(&span, Some(trace));
+    }
+}
+
+/// An event that somebody other than a kernel's handle records: the span to do it in, and the event in the trace of that
+/// span, unless it names one. Record its id as the span's `event`.
+pub fn traced(app: &App, scope: &Scope, event: Event) -> (Span, Event) {
+    let span = emit(app, scope, &event);
+    let event = span.in_scope(|| in_trace(event));
+    (span, event)
 }
 
 /// The event with the trace of the current span, if it names none and there is one.

@@ -84,6 +84,7 @@ const ROWS: &[Row] = &[
             WORKER,
             OPERATOR,
             CONSOLE,
+            OTLP,
             TESTKIT,
             FACADE,
             INVENTORY,

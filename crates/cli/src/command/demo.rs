@@ -6,7 +6,8 @@ use crate::demo::{self, DemoArgs, DemoError, ProviderArgs, Shown, WorkerArgs};
 use crate::error::CliError;
 
 pub(crate) async fn run(cx: &Context<'_>, args: DemoArgs) -> Result<Printed, CliError> {
-    let Shown { text, is_good } = demo::run(args, cx.store_url(), cx.is_json()).await?;
+    let Shown { text, is_good } =
+        demo::run(args, cx.store_url(), cx.collector(), cx.is_json()).await?;
     let exit = if is_good { Exit::Done } else { Exit::Finding };
     Ok(Printed { text, exit })
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 use surefoot_kernel_core::{Event, TraceContext, WorkflowKey};
 use surefoot_operator::{EmitEvent, OperatorError};
 use surefoot_worker::SystemIds;
+use tracing::Instrument as _;
 
 use super::{Context, Printed};
 use crate::error::CliError;
@@ -51,7 +52,10 @@ pub(crate) async fn run(cx: &Context<'_>, args: EmitArgs) -> Result<Printed, Cli
     // Nothing is opened, let alone created, for an event that cannot be recorded.
     event.clone().check().map_err(OperatorError::from)?;
     let (operator, app) = cx.operator_creating().await?;
-    let mut view = operator.emit(&SystemIds, EmitEvent { app, scope, event }).await?;
+    let (span, event) = surefoot_worker::traced(&app, &scope, event);
+    let emitting = operator.emit(&SystemIds, EmitEvent { app, scope, event });
+    let mut view = emitting.instrument(span.clone()).await?;
+    span.record("event", tracing::field::display(view.event));
     view.command = view.command.map(|command| cx.on_this_store(command));
     cx.print(&view, |page| {
         let known = match (view.new, view.same_payload) {
@@ -60,6 +64,12 @@ pub(crate) async fn run(cx: &Context<'_>, args: EmitArgs) -> Result<Printed, Cli
             (false, false) => " (its key was recorded before, with ANOTHER payload)",
         };
         page.line(format!("event {}{known}", view.event));
+        if !view.same_tags {
+            page.toned(
+                Tone::Bad,
+                "its tags were NOT recorded: a repeat adds none, the runs are found by the tags of the first",
+            );
+        }
         for run in &view.runs {
             let gone = if view.gone.contains(run) { " (pruned since)" } else { "" };
             page.line(format!("run   {run}{gone}"));

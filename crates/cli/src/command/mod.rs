@@ -249,6 +249,15 @@ impl Context<'_> {
         &self.global.store
     }
 
+    /// Where traces are sent, if that was named.
+    #[cfg(feature = "demo")]
+    pub(crate) fn collector(&self) -> Option<&str> {
+        #[cfg(feature = "otlp")]
+        return self.global.otlp.as_deref();
+        #[cfg(not(feature = "otlp"))]
+        None
+    }
+
     /// The use cases on a store that must be there.
     pub(crate) async fn operator(&self) -> Result<Operator, CliError> {
         self.operator_on(Need::Existing).await

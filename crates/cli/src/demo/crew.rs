@@ -55,6 +55,7 @@ async fn start(folder: &Folder, name: &str, args: &[&str]) -> Result<(Hand, Stri
         .args(args)
         // Not among the arguments, which everybody on the machine can read: there may be a password in it.
         .env(STORE_VARIABLE, folder.store_url())
+        .envs(folder.collector().map(|collector| ("OTEL_EXPORTER_OTLP_ENDPOINT", collector)))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(log)

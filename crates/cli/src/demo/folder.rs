@@ -19,6 +19,8 @@ pub(super) struct Folder {
     path: PathBuf,
     /// The store, if it is elsewhere.
     server: Option<String>,
+    /// Where its processes send their traces, if that was named.
+    collector: Option<String>,
 }
 
 impl Folder {
@@ -44,6 +46,16 @@ impl Folder {
                     .to_owned(),
             )
         })
+    }
+
+    /// Whose processes send their traces there.
+    pub(super) fn traced(self, collector: Option<String>) -> Self {
+        Self { collector, ..self }
+    }
+
+    /// Where they do.
+    pub(super) fn collector(&self) -> Option<&str> {
+        self.collector.as_deref()
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -96,7 +108,7 @@ impl Folder {
     /// The processes of the show may stand in other folders.
     fn absolute(folder: &Path, store: &str) -> io::Result<Self> {
         let server = (!is_embedded(store)).then(|| store.to_owned());
-        Ok(Self { path: folder.canonicalize()?, server })
+        Ok(Self { path: folder.canonicalize()?, server, collector: None })
     }
 }
 

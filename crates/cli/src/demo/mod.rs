@@ -103,11 +103,16 @@ pub(crate) struct Shown {
 }
 
 /// Plays the show.
-pub(crate) async fn run(args: DemoArgs, store: &str, json: bool) -> Result<Shown, DemoError> {
+pub(crate) async fn run(
+    args: DemoArgs,
+    store: &str,
+    collector: Option<&str>,
+    json: bool,
+) -> Result<Shown, DemoError> {
     let report = if is_embedded(store) {
-        show::<SqliteStore>(&args, store).await?
+        show::<SqliteStore>(&args, store, collector).await?
     } else {
-        show::<PostgresStore>(&args, store).await?
+        show::<PostgresStore>(&args, store, collector).await?
     };
     let is_good = report.agrees() && (args.finish.is_some() || report.is_complete());
     let text = if json {
@@ -118,10 +123,19 @@ pub(crate) async fn run(args: DemoArgs, store: &str, json: bool) -> Result<Shown
     Ok(Shown { text, is_good })
 }
 
-async fn show<S: Venue>(args: &DemoArgs, store: &str) -> Result<Report, DemoError> {
-    match &args.finish {
-        Some(folder) => finish::<S>(Folder::open(folder, store)?).await,
-        None => play::<S>(Folder::create(args.dir.as_deref(), store)?, args.events).await,
+async fn show<S: Venue>(
+    args: &DemoArgs,
+    store: &str,
+    collector: Option<&str>,
+) -> Result<Report, DemoError> {
+    let folder = match &args.finish {
+        Some(folder) => Folder::open(folder, store)?,
+        None => Folder::create(args.dir.as_deref(), store)?,
+    };
+    let folder = folder.traced(collector.map(str::to_owned));
+    match args.finish {
+        Some(_) => finish::<S>(folder).await,
+        None => play::<S>(folder, args.events).await,
     }
 }
 

@@ -19,3 +19,4 @@ mod secrets;
 mod serving;
 mod shell;
 mod syncing;
+mod tracing;

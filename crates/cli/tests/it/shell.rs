@@ -99,7 +99,7 @@ impl Shell {
         for name in ["STORE", "APP", "SCOPE", "ACTOR", "LOG"] {
             command.env_remove(format!("SUREFOOT_{name}"));
         }
-        command.env("USER", "tester");
+        command.env_remove("OTEL_EXPORTER_OTLP_ENDPOINT").env("USER", "tester");
         command
     }
 

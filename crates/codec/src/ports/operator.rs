@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use surefoot_kernel_core::{
-    App, AppHealth, AuditRow, EffectRow, EventFilter, EventRow, OperatorStore, Page,
+    App, AppHealth, AuditRow, EffectRow, EventFilter, EventRow, JournalPage, OperatorStore, Page,
     RestoreInvalid, RunCount, RunDetail, RunFilter, RunId, RunRow, RunSpan, Scope, SessionRow,
     SignalRow, StoreError, StoreFact,
 };
@@ -39,6 +39,27 @@ impl<S: OperatorStore, V: View> OperatorStore for CodecStore<S, V> {
             None => {}
         }
         Ok(Some(detail))
+    }
+
+    async fn journal_list(
+        &self,
+        run: RunId,
+        from: u64,
+        limit: u32,
+    ) -> Result<Option<JournalPage>, StoreError> {
+        let Some(mut page) = self.inner.journal_list(run, from, limit).await? else {
+            return Ok(None);
+        };
+        let mut decoder = self.decoder(Site { app: &page.app, scope: Some(&page.scope) });
+        if let Ok(rows) = &mut page.rows {
+            decoder.journal(rows);
+        }
+        match decoder.take_fault() {
+            Some(fault) if fault.is_transient() => return Err(fault.of_run(run)),
+            Some(fault) => page.rows = Err(RestoreInvalid { what: fault.sentence() }),
+            None => {}
+        }
+        Ok(Some(page))
     }
 
     async fn effect_list(

@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -15,7 +16,7 @@ use super::route::Route;
 use super::verbs::{SMALL_MAX_BYTES, Why};
 use crate::access::Caller;
 use crate::problem::Problem;
-use crate::request::{Body, Input, Limit, NameShape, PathOf, Query, maybe, named, one};
+use crate::request::{Body, EventType, Input, Limit, NameShape, PathOf, Query, maybe, named, one};
 use crate::shared::Shared;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -50,8 +51,8 @@ struct EventsQuery {
     #[schemars(with = "Option<NameShape>")]
     scope: Option<Scope>,
     /// Only of this type.
-    #[serde(default, rename = "type")]
-    kind: Option<String>,
+    #[serde(default, rename = "type", deserialize_with = "maybe")]
+    kind: Option<EventType>,
     /// Only in this status.
     #[serde(default, deserialize_with = "status")]
     #[schemars(with = "Option<schema::EventStatus>")]
@@ -111,7 +112,7 @@ struct EmitBody {
     #[serde(default, deserialize_with = "maybe")]
     #[schemars(with = "Option<NameShape>")]
     workflow: Option<WorkflowKey>,
-    /// Where it belongs in a trace: the value of a W3C header `traceparent`.
+    /// Where it belongs in a trace: the value of a W3C header `traceparent`; by default, that of the request.
     #[serde(default)]
     traceparent: Option<String>,
     /// The value of the header `tracestate` beside it.
@@ -130,7 +131,7 @@ async fn list(caller: Caller, Query(query): Query<EventsQuery>) -> Answered<Even
     let filter = EventFilter {
         app: Some(caller.operator.known_app(query.app).await?),
         scope: query.scope,
-        kind: query.kind,
+        kind: query.kind.map(|kind| kind.0),
         status: query.status,
         limit: query.limit.0,
         cursor: query.cursor,
@@ -141,12 +142,30 @@ async fn list(caller: Caller, Query(query): Query<EventsQuery>) -> Answered<Even
 async fn emit(
     caller: Caller,
     State(shared): State<Shared>,
-    Body(body): Body<EmitBody>,
+    headers: HeaderMap,
+    Body(mut body): Body<EmitBody>,
 ) -> Answered<EmittedView> {
+    if body.traceparent.is_none() && body.tracestate.is_none() {
+        (body.traceparent, body.tracestate) = trace_of(&headers);
+    }
     let app = caller.operator.app(body.app.clone()).await?;
     let scope = body.scope.clone();
     let event = event_of(body)?;
     Ok(Json(caller.operator.emit(shared.ids(), EmitEvent { app, scope, event }).await?))
+}
+
+/// The trace of the request, as programs that are traced send it by themselves. One that is not well formed counts as
+/// none: that is what W3C has receivers do.
+fn trace_of(headers: &HeaderMap) -> (Option<String>, Option<String>) {
+    let one = |name: &str| {
+        let mut sent = headers.get_all(name).iter();
+        let first = sent.next()?.to_str().ok()?.to_owned();
+        sent.next().is_none().then_some(first)
+    };
+    let Some(parent) = one("traceparent") else { return (None, None) };
+    let Ok(trace) = TraceContext::new(parent.clone()) else { return (None, None) };
+    let state = one("tracestate").filter(|state| trace.with_state(state.clone()).is_ok());
+    (Some(parent), state)
 }
 
 fn event_of(body: EmitBody) -> Result<Event, Problem> {

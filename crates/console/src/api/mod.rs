@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::http::{Method, StatusCode};
-use axum::routing::get;
+use axum::routing::{any, get};
 use axum::{Json, Router};
 
 use self::route::Route;
@@ -61,12 +61,17 @@ pub(crate) fn description() -> serde_json::Value {
     openapi::document(&routes())
 }
 
+/// What stands beside [`PREFIX`]: no page is looked for under `/api`, and no other version is there.
+pub(crate) fn beside() -> Router<Shared> {
+    Router::new().route("/api", any(no_such_resource)).route("/api/{*rest}", any(no_such_resource))
+}
+
 async fn no_such_resource() -> Problem {
     let why = "there is no such resource: `/api/v1/openapi.json` lists those that there are";
     Problem::not_found(why)
 }
 
-async fn no_such_method(method: Method) -> Problem {
+pub(crate) async fn no_such_method(method: Method) -> Problem {
     let why = format!("`{method}` is not taken here: the header `Allow` lists what is");
     Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", why)
 }

@@ -29,12 +29,13 @@ const STATUSES: &[(&str, &str)] = &[
     ("421", "Without a token, requests are answered at loopback names only."),
     ("422", "A payload, an output or a source is not acceptable; the sentence says where."),
     ("428", "The header `If-Match` is missing."),
+    ("431", "The address and the headers are too large, or there are too many headers."),
     ("500", "What is stored cannot be read by this build."),
     ("503", "The store cannot be used just now, or nobody knows whether it was done."),
 ];
 
 /// Statuses of an operation of these methods.
-const OF_ALL: &[&str] = &["400", "401", "404", "408", "421", "500", "503"];
+const OF_ALL: &[&str] = &["400", "401", "404", "408", "421", "431", "500", "503"];
 const OF_ACTING: &[&str] = &["403", "409", "412", "413", "415", "422"];
 
 pub(super) fn document(routes: &[Route]) -> Value {

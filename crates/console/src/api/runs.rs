@@ -16,7 +16,7 @@ use super::route::Route;
 use crate::access::Caller;
 use crate::live::{follow_run, follow_runs};
 use crate::problem::Problem;
-use crate::request::{Limit, List, NameShape, PathOf, Query, Revisioned, Since, maybe, named};
+use crate::request::{Limit, List, NameShape, PathOf, Query, Revisioned, Since, Tag, maybe, named};
 use crate::shared::Shared;
 
 pub(super) fn routes() -> Vec<Route> {
@@ -110,8 +110,9 @@ struct RunsQuery {
     #[schemars(with = "Option<schema::EventId>")]
     event: Option<EventId>,
     /// Only started by an event with this tag.
-    #[serde(default)]
-    tag: Option<String>,
+    #[serde(default, deserialize_with = "maybe")]
+    #[schemars(with = "Option<NameShape>")]
+    tag: Option<Tag>,
     /// At most so many.
     #[serde(default)]
     limit: Limit,
@@ -187,7 +188,7 @@ async fn list(
         since: query.since.map(|since| since.instant(shared.clock())),
         parent: query.parent,
         event: query.event,
-        tag: query.tag,
+        tag: query.tag.map(|tag| tag.0),
         children: query.children.unwrap_or(false),
         limit: query.limit.0,
         cursor: query.cursor,

@@ -15,7 +15,7 @@ use super::route::{OnRevision, Route};
 use crate::access::Caller;
 use crate::problem::Problem;
 use crate::request::{
-    Body, IfMatch, Input, Limit, NameShape, PathOf, Revisioned, Since, maybe, named,
+    Body, IfMatch, Input, Limit, NameShape, PathOf, Revisioned, Since, maybe, named, one_of,
 };
 use crate::shared::Shared;
 
@@ -109,6 +109,7 @@ struct ResolveBody {
     #[schemars(length(min = 1, max = 2000))]
     reason: String,
     /// What is true.
+    #[serde(deserialize_with = "one_of")]
     verdict: VerdictBody,
 }
 

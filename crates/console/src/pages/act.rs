@@ -58,7 +58,11 @@ impl Undone {
 /// The fields of a form, for somebody who may act; or the answer to somebody who may not.
 fn form_of(visitor: &Visitor, body: &Bytes) -> Result<Asked, Box<Response>> {
     if visitor.may_act() {
-        return Ok(Asked::of(&String::from_utf8_lossy(body)));
+        let odd = |why: String| {
+            let text = format!("The form cannot be read: {why}. Nothing was changed.");
+            Box::new(visitor.said(StatusCode::BAD_REQUEST, "That was not done", &text))
+        };
+        return Asked::of_form(body).map_err(odd);
     }
     let text = "You may look and change nothing: this takes the role of an operator.";
     Err(Box::new(visitor.said(StatusCode::FORBIDDEN, "Not allowed", text)))

@@ -5,8 +5,13 @@ use std::str::FromStr;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
+use crate::request::check_encoding;
+
 /// What stands in an address as it is.
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// What other pages lead here with.
+const OF_EVERY_PAGE: &[&str] = &["app", "done", "unknown"];
 
 /// The questions of an address, or the fields of a form. Blank ones count as not given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,11 +22,35 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Reads what stands behind the `?` of an address, or in the body of a form.
+    /// Reads what stands behind the `?` of an address. Of one that is no text, nothing is known.
     pub(crate) fn of(encoded: &str) -> Self {
+        Self::read_all(encoded).unwrap_or_else(|why| Self { unknown: vec![why], ..Self::default() })
+    }
+
+    /// Reads the body of a form: what is no text is refused, since what it was meant to be is not known.
+    pub(crate) fn of_form(body: &[u8]) -> Result<Self, String> {
+        let encoded = std::str::from_utf8(body).map_err(|_| "it is not UTF-8".to_owned())?;
+        Self::read_all(encoded)
+    }
+
+    fn read_all(encoded: &str) -> Result<Self, String> {
+        check_encoding(encoded)?;
         let pairs: Vec<(String, String)> = serde_urlencoded::from_str(encoded).unwrap_or_default();
         let is_given = |(_, value): &(String, String)| !value.trim().is_empty();
-        Self { pairs: pairs.into_iter().filter(is_given).collect(), unknown: Vec::new() }
+        Ok(Self { pairs: pairs.into_iter().filter(is_given).collect(), unknown: Vec::new() })
+    }
+
+    /// Notes every question that a page does not have, and what is asked twice where only the first counts. A list that
+    /// looks as if it were filtered, and is not, would mislead; to refuse an old link would leave its reader with nothing.
+    pub(crate) fn only(&mut self, known: &[&str]) {
+        let mut seen: Vec<&str> = Vec::new();
+        for (name, value) in &self.pairs {
+            let is_known = known.contains(&&**name) || OF_EVERY_PAGE.contains(&&**name);
+            if !is_known || seen.contains(&&**name) && name != "state" {
+                self.unknown.push(format!("{name}={value}"));
+            }
+            seen.push(name);
+        }
     }
 
     /// The first of a name.
@@ -128,6 +157,24 @@ mod tests {
         assert_eq!(asked.parse::<u32>("none"), None);
         assert_eq!(asked.text("state"), Some("failed"), "a blank one is not given");
         assert_eq!(asked.unknown, ["page=two"]);
-        assert_eq!(Asked::of("a=%ff%00&&&=&b"), Asked::of("a=%ff%00"));
+        assert_eq!(Asked::of("a=%00&&&=&b"), Asked::of("a=%00"));
+    }
+
+    #[test]
+    fn what_a_page_does_not_ask_is_noted() {
+        let mut asked =
+            Asked::of("app=shop&stat=failed&state=failed&state=queued&scope=a&scope=b&done=x");
+        asked.only(&["state", "scope"]);
+        assert_eq!(asked.unknown, ["stat=failed", "scope=b"]);
+    }
+
+    #[test]
+    fn what_is_no_text_is_not_guessed() {
+        let asked = Asked::of("app=shop&scope=%ff");
+        assert_eq!((asked.text("app"), asked.unknown.len()), (None, 1));
+        for odd in [&b"reason=%ff"[..], b"reason=\xff", b"reason=%2"] {
+            assert!(Asked::of_form(odd).is_err(), "{odd:?}");
+        }
+        assert_eq!(Asked::of_form(b"reason=a+%C3%A4").unwrap().text("reason"), Some("a ä"));
     }
 }

@@ -41,6 +41,7 @@ struct Step {
 }
 
 pub(crate) async fn page(mut visitor: Visitor) -> Response {
+    visitor.asked.only(&["before", "after"]);
     let before = visitor.asked.parse::<VersionId>("before");
     let after = visitor.asked.parse::<VersionId>("after");
     let (Some(before), Some(after)) = (before, after) else {

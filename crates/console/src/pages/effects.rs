@@ -73,6 +73,7 @@ pub(crate) async fn shown(
     of: Option<RunId>,
     refused: Option<Refused<'_>>,
 ) -> Response {
+    visitor.asked.only(&["scope", "age", "open"]);
     let status = refused.as_ref().map_or(StatusCode::OK, |it| it.status);
     match queue(&mut visitor, of, refused).await {
         Ok(page) => answer::page(status, &page),

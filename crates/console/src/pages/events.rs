@@ -11,6 +11,7 @@ use super::frame::{Choice, Frame, Notice};
 use super::text::Text;
 use super::visitor::{Place, Visitor};
 use super::words::{Badge, When, event_status};
+use crate::request::EventType;
 
 /// Rows of a page.
 const ROWS: u32 = 50;
@@ -47,6 +48,7 @@ struct Row {
 }
 
 pub(crate) async fn page(mut visitor: Visitor) -> Response {
+    visitor.asked.only(&["scope", "type", "status", "cursor"]);
     match list(&mut visitor).await {
         Ok(page) => answer::page(StatusCode::OK, &page),
         Err(error) => visitor.failed(&error),
@@ -60,7 +62,7 @@ async fn list(visitor: &mut Visitor) -> Result<Events, OperatorError> {
     let mut filter = EventFilter {
         app: place.as_ref().map(|place| place.app.clone()),
         scope: place.as_ref().and_then(|place| place.scope.clone()),
-        kind: visitor.asked.text("type").map(str::to_owned),
+        kind: visitor.asked.parse::<EventType>("type").map(|kind| kind.0),
         status,
         limit: ROWS,
         cursor: visitor.asked.text("cursor").map(str::to_owned),

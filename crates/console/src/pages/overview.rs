@@ -75,6 +75,7 @@ struct Worker {
 }
 
 pub(crate) async fn page(mut visitor: Visitor) -> Response {
+    visitor.asked.only(&["span"]);
     match overview(&mut visitor).await {
         Ok(page) => answer::page(StatusCode::OK, &page),
         Err(error) => visitor.failed(&error),

@@ -4,8 +4,9 @@ use axum::extract::Path;
 use axum::http::header::{self, HeaderValue};
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+use serde_json::Value;
 use surefoot_kernel_core::RunId;
-use surefoot_operator::JournalRange;
+use surefoot_operator::OperatorError;
 
 use super::answer;
 use super::run::pretty;
@@ -19,26 +20,38 @@ pub(crate) async fn page(
     let Ok(run) = run.parse::<RunId>() else {
         return answer::go_to(&visitor.to("/runs").with("unknown", "page").done());
     };
-    let seq: Option<u64> = visitor.asked.parse("seq");
-    let limit = if what == "journal" { u64::MAX } else { 0 };
-    let seen = match visitor.operator().inspect(run, JournalRange { skip: 0, limit }).await {
-        Ok(seen) => seen,
-        Err(error) => return visitor.failed(&error),
-    };
     let value = match what.as_str() {
-        "inputs" => Some(seen.show.inputs),
-        "result" => Some(seen.show.result),
-        "event" => seen.show.event.map(|event| event.payload),
-        "journal" => {
-            let rows = seen.journal.into_iter().find(|row| Some(row.seq) == seq);
-            rows.and_then(|row| serde_json::to_value(row).ok())
-        }
-        _ => None,
+        "journal" => recorded(&mut visitor, run).await,
+        "inputs" | "result" | "event" => payload(&visitor, run, &what).await,
+        _ => Ok(None),
     };
     match value {
-        Some(value) => plain(&pretty(&value)),
-        None => visitor.said(StatusCode::NOT_FOUND, "Not there", "The run has no such data."),
+        Ok(Some(value)) => plain(&pretty(&value)),
+        Ok(None) => visitor.said(StatusCode::NOT_FOUND, "Not there", "The run has no such data."),
+        Err(error) => visitor.failed(&error),
     }
+}
+
+async fn payload(
+    visitor: &Visitor,
+    run: RunId,
+    what: &str,
+) -> Result<Option<Value>, OperatorError> {
+    let seen = visitor.operator().show(run).await?;
+    Ok(match what {
+        "inputs" => Some(seen.inputs),
+        "result" => Some(seen.result),
+        _ => seen.event.map(|event| event.payload),
+    })
+}
+
+/// One row of the journal, by the number that its first fact has.
+async fn recorded(visitor: &mut Visitor, run: RunId) -> Result<Option<Value>, OperatorError> {
+    let Some(seq) = visitor.asked.parse::<u64>("seq") else { return Ok(None) };
+    let seq = seq.to_string();
+    let view = visitor.operator().journal(run, Some(&seq), 1).await?;
+    let row = view.entries.into_iter().find(|row| row.seq.to_string() == seq);
+    Ok(row.and_then(|row| serde_json::to_value(row).ok()))
 }
 
 /// Characters that nobody sees are made visible here too; a browser takes it for nothing but text.

@@ -126,6 +126,7 @@ pub(crate) async fn shown(
     run: RunId,
     refused: Option<Refused<'_>>,
 ) -> Response {
+    visitor.asked.only(&["steps", "journal"]);
     let steps_page: usize = visitor.asked.parse("steps").unwrap_or(1).max(1);
     let journal_page: u64 = visitor.asked.parse("journal").unwrap_or(1).max(1);
     let skip = (journal_page - 1).saturating_mul(JOURNAL);

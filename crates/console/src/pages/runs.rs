@@ -14,6 +14,7 @@ use super::frame::{Choice, Frame, Notice};
 use super::text::Text;
 use super::visitor::{Place, Visitor};
 use super::words::{Badge, When, run_state};
+use crate::request::Tag;
 
 /// Rows of a page.
 pub(crate) const ROWS: u32 = 50;
@@ -99,6 +100,9 @@ impl Row {
 }
 
 pub(crate) async fn page(mut visitor: Visitor) -> Response {
+    visitor
+        .asked
+        .only(&["scope", "workflow", "state", "mode", "since", "parent", "event", "tag", "cursor"]);
     match list(&mut visitor).await {
         Ok(page) => answer::page(StatusCode::OK, &page),
         Err(error) => visitor.failed(&error),
@@ -183,7 +187,7 @@ fn wanted(visitor: &mut Visitor, place: Option<&Place>) -> RunFilter {
         since,
         parent: visitor.asked.parse::<RunId>("parent"),
         event: visitor.asked.parse::<EventId>("event"),
-        tag: visitor.asked.text("tag").map(str::to_owned),
+        tag: visitor.asked.parse::<Tag>("tag").map(|tag| tag.0),
         children,
         limit: ROWS,
         cursor: None,

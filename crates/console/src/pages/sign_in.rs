@@ -37,7 +37,8 @@ pub(crate) async fn page(State(shared): State<Shared>, request: Request) -> Resp
 
 pub(crate) async fn enter(State(shared): State<Shared>, mut parts: Parts, body: Bytes) -> Response {
     let base = base_of(&mut parts).await;
-    let form = Asked::of(&String::from_utf8_lossy(&body));
+    // What is no text is no token either.
+    let form = Asked::of_form(&body).unwrap_or_default();
     let next = next_of(&form);
     let token = form.text("token").unwrap_or_default().trim();
     let Access::Tokens(tokens) = shared.access() else {

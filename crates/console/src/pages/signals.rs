@@ -34,6 +34,7 @@ struct Row {
 }
 
 pub(crate) async fn page(mut visitor: Visitor) -> Response {
+    visitor.asked.only(&["scope"]);
     match list(&mut visitor).await {
         Ok(page) => answer::page(StatusCode::OK, &page),
         Err(error) => visitor.failed(&error),

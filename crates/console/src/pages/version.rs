@@ -32,7 +32,8 @@ struct Version {
     source: Vec<Text>,
 }
 
-pub(crate) async fn page(Path(version): Path<String>, visitor: Visitor) -> Response {
+pub(crate) async fn page(Path(version): Path<String>, mut visitor: Visitor) -> Response {
+    visitor.asked.only(&[]);
     let Ok(id) = version.parse::<VersionId>() else {
         return answer::go_to(&visitor.to("/workflows").with("unknown", "page").done());
     };

@@ -42,6 +42,7 @@ pub(crate) struct Activation {
 }
 
 pub(crate) async fn list(mut visitor: Visitor) -> Response {
+    visitor.asked.only(&["scope"]);
     match listed(&mut visitor).await {
         Ok(page) => answer::page(StatusCode::OK, &page),
         Err(error) => visitor.failed(&error),
@@ -131,6 +132,7 @@ struct Version {
 }
 
 pub(crate) async fn one(mut visitor: Visitor) -> Response {
+    visitor.asked.only(&["scope", "workflow"]);
     let app = visitor.asked.parse::<App>("app");
     let scope = visitor.asked.parse::<Scope>("scope");
     let workflow = visitor.asked.parse::<WorkflowKey>("workflow");

@@ -6,7 +6,8 @@ use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode};
 use http_body_util::LengthLimitError;
 use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
+use serde::de::{Deserialize as _, DeserializeOwned, Deserializer, Error as _};
+use serde_json::{Map, Value};
 use surefoot_kernel_core::payload::Payload;
 
 use crate::problem::Problem;
@@ -16,6 +17,19 @@ use crate::shared::Shared;
 pub(crate) trait Input: DeserializeOwned + JsonSchema {
     /// A larger body is not read.
     const MAX_BYTES: usize;
+}
+
+/// One of several objects, by its name: what stands behind the name is an object too, and no list of its members.
+pub(crate) fn one_of<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+where
+    T: DeserializeOwned,
+    D: Deserializer<'de>,
+{
+    let named = Map::<String, Value>::deserialize(deserializer)?;
+    if let Some((name, _)) = named.iter().find(|(_, value)| !value.is_object()) {
+        return Err(D::Error::custom(format!("`{name}` is no JSON object")));
+    }
+    T::deserialize(Value::Object(named)).map_err(D::Error::custom)
 }
 
 /// A body.
@@ -72,6 +86,10 @@ fn parse<T: DeserializeOwned>(bytes: &Bytes) -> Result<T, String> {
         "" => format!("body: {}", error.rule),
         pointer => format!("body, at `{pointer}`: {}", error.rule),
     })?;
+    // A list of what the members would be is taken for the object by what reads it.
+    if !payload.value().is_object() {
+        return Err("body: it is no JSON object".to_owned());
+    }
     serde_path_to_error::deserialize(payload.into_value()).map_err(|error| {
         match error.path().to_string().as_str() {
             "." => format!("body: {}", error.inner()),
@@ -83,7 +101,6 @@ fn parse<T: DeserializeOwned>(bytes: &Bytes) -> Result<T, String> {
 #[cfg(test)]
 mod tests {
     use serde::Deserialize;
-    use serde_json::Value;
 
     use super::*;
 
@@ -110,7 +127,9 @@ mod tests {
         for (text, says) in [
             ("", "body: "),
             ("{", "body: "),
-            ("[]", "body: "),
+            ("[]", "no JSON object"),
+            (r#"["a", 1]"#, "no JSON object"),
+            ("null", "no JSON object"),
             (r#"{"type": "a", "type": "b", "data": 1}"#, "at `/type`"),
             (r#"{"type": "a", "data": 99999999999999999999}"#, "at `/data`"),
             (r#"{"type": 7, "data": 1}"#, "at `type`"),

@@ -6,8 +6,8 @@ mod precondition;
 mod query;
 mod text;
 
-pub(crate) use body::{Body, Input};
+pub(crate) use body::{Body, Input, one_of};
 pub(crate) use path::{PathOf, named};
 pub(crate) use precondition::{IfMatch, Revisioned};
-pub(crate) use query::{Query, refuse_query};
-pub(crate) use text::{Limit, List, NameShape, Since, maybe, one};
+pub(crate) use query::{Query, check_encoding, refuse_query};
+pub(crate) use text::{EventType, Limit, List, NameShape, Since, Tag, maybe, one};

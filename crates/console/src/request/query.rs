@@ -28,7 +28,7 @@ pub(crate) fn refuse_query(query: Option<&str>) -> Result<(), Problem> {
 }
 
 fn parse<T: DeserializeOwned>(query: &str) -> Result<T, String> {
-    check_encoding(query)?;
+    check_encoding(query).map_err(|why| format!("query: {why}"))?;
     let deserializer =
         serde_urlencoded::Deserializer::new(form_urlencoded::parse(query.as_bytes()));
     serde_path_to_error::deserialize(deserializer).map_err(|error| {
@@ -44,18 +44,18 @@ fn parse<T: DeserializeOwned>(query: &str) -> Result<T, String> {
 }
 
 /// The parser below takes anything; what it would mend silently is refused here.
-fn check_encoding(query: &str) -> Result<(), String> {
+pub(crate) fn check_encoding(query: &str) -> Result<(), String> {
     let mut rest = query;
     while let Some((_, behind)) = rest.split_once('%') {
         let is_hex =
             behind.as_bytes().get(..2).is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit));
         if !is_hex {
-            return Err("query: a `%` is not followed by two hexadecimal digits".to_owned());
+            return Err("a `%` is not followed by two hexadecimal digits".to_owned());
         }
         rest = behind;
     }
     let text = percent_decode_str(query).decode_utf8();
-    text.map(drop).map_err(|_| "query: it is not UTF-8".to_owned())
+    text.map(drop).map_err(|_| "it is not UTF-8".to_owned())
 }
 
 #[cfg(test)]

@@ -7,7 +7,9 @@ use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Error};
-use surefoot_kernel_core::{Clock, Micros, NAME_MAX_CHARS, Timestamp};
+use surefoot_kernel_core::{
+    BadName, Clock, EmitError, Micros, NAME_MAX_CHARS, Timestamp, check_event_type, check_tag,
+};
 
 /// One that has to be there.
 pub(crate) fn one<'de, T, D>(deserializer: D) -> Result<T, D::Error>
@@ -122,6 +124,44 @@ impl JsonSchema for NameShape {
             "maxLength": NAME_MAX_CHARS,
             "pattern": "^\\S(.*\\S)?$",
         })
+    }
+}
+
+/// A tag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Tag(pub(crate) String);
+
+impl FromStr for Tag {
+    type Err = BadName;
+
+    fn from_str(text: &str) -> Result<Self, BadName> {
+        check_tag(text).map(|()| Self(text.to_owned()))
+    }
+}
+
+/// The type of an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EventType(pub(crate) String);
+
+impl FromStr for EventType {
+    type Err = EmitError;
+
+    fn from_str(text: &str) -> Result<Self, EmitError> {
+        check_event_type(text).map(|()| Self(text.to_owned()))
+    }
+}
+
+impl JsonSchema for EventType {
+    fn schema_name() -> Cow<'static, str> {
+        "EventType".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "minLength": 1, "maxLength": 200 })
     }
 }
 

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::Request;
+use axum::http::{Request, StatusCode};
+use axum::response::IntoResponse as _;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
@@ -26,11 +27,15 @@ use self::busy::Busy;
 use self::patience::Patient;
 use self::places::{Place, Places};
 use crate::Console;
+use crate::problem::Problem;
 
 /// Headers of one request.
 const HEADERS_MAX: usize = 64;
 /// Bytes of the head of one request.
 const HEAD_MAX_BYTES: usize = 32 * 1024;
+/// What is read of a head, so that one that is over the limits can be told so. Beyond that the connection's end is all
+/// that there is to say: a bare 431 or 414.
+const READ_MAX: (usize, usize) = (8 * HEADERS_MAX, 4 * HEAD_MAX_BYTES);
 /// After a connection could not be accepted: too many files are open.
 const ACCEPT_AGAIN_AFTER: Duration = Duration::from_millis(100);
 
@@ -154,6 +159,19 @@ impl Server {
     }
 }
 
+fn check_head<B>(request: &Request<B>) -> Result<(), Problem> {
+    let (uri, headers) = (request.uri().to_string().len(), request.headers());
+    let bytes = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
+    if headers.len() <= HEADERS_MAX && uri + bytes.sum::<usize>() <= HEAD_MAX_BYTES {
+        return Ok(());
+    }
+    let why = format!(
+        "the address and the headers of a request may have {HEAD_MAX_BYTES} bytes, and there may be {HEADERS_MAX} headers"
+    );
+    let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+    Err(Problem::new(status, "head-too-large", why))
+}
+
 /// One connection, to its end.
 async fn serve(
     stream: TcpStream,
@@ -167,9 +185,12 @@ async fn serve(
     let router = TowerToHyperService::new(router);
     let answer = service_fn(|request: Request<Incoming>| {
         let answering = place.answering();
-        let answered = router.call(request);
+        let answered = check_head(&request).map(|()| router.call(request));
         async move {
-            let response = answered.await?;
+            let response = match answered {
+                Ok(answered) => answered.await?,
+                Err(problem) => problem.into_response(),
+            };
             Ok::<_, Infallible>(response.map(|body| Body::new(Busy::new(body, answering))))
         }
     });
@@ -177,8 +198,8 @@ async fn serve(
     builder
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head)
-        .max_headers(HEADERS_MAX)
-        .max_buf_size(HEAD_MAX_BYTES);
+        .max_headers(READ_MAX.0)
+        .max_buf_size(READ_MAX.1);
     let mut connection = pin!(builder.serve_connection(io, answer));
     tokio::select! {
         biased;

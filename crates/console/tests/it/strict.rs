@@ -25,6 +25,15 @@ async fn a_parameter_that_is_not_known_or_not_well_formed_is_refused() {
         ("/runs?cursor=nonsense", "cursor"),
         ("/runs?since=yesterday", "since"),
         ("/runs?parent=evt_00000000000000000000000000000000", "parent"),
+        ("/runs?tag=", "tag"),
+        ("/runs?tag=a%20b", "tag"),
+        ("/runs?tag=a%00b", "tag"),
+        (&format!("/runs?tag={}", "t".repeat(201)), "tag"),
+        ("/events?type=", "type"),
+        ("/events?type=a%00b", "type"),
+        (&format!("/events?type={}", "t".repeat(201)), "type"),
+        ("/events?scope=a%00b", "scope"),
+        ("/runs?cursor=a%00b", "cursor"),
         ("/runs?app=%ff", "UTF-8"),
         ("/runs?app=%2", "hexadecimal"),
         ("/runs?scope=", "scope"),
@@ -52,13 +61,18 @@ async fn a_body_that_is_not_known_or_cannot_be_kept_is_refused_with_its_place() 
     for (body, says) in [
         ("", "body"),
         ("nonsense", "body"),
-        ("[]", "body"),
+        ("[]", "no JSON object"),
+        (r#"["shop", "berlin", "a"]"#, "no JSON object"),
         (r#"{"scope": "berlin"}"#, "type"),
         (r#"{"scope": "berlin", "type": "a", "dat": 1}"#, "dat"),
         (r#"{"scope": "berlin", "type": "a", "type": "b"}"#, "/type"),
         (r#"{"scope": "berlin", "type": "a", "data": 99999999999999999999}"#, "/data"),
         (r#"{"scope": "berlin", "type": "a", "data": "\ud800"}"#, "body"),
         (r#"{"scope": "ber\u0000lin", "type": "a"}"#, "scope"),
+        (r#"{"scope": "berlin", "type": "a\u0000"}"#, "type"),
+        (r#"{"scope": "berlin", "type": "a", "key": "\u0000"}"#, "key"),
+        (r#"{"scope": "berlin", "type": "a", "tags": ["a\u0000"]}"#, "tag"),
+        (r#"{"scope": "berlin", "type": "a", "tags": [""]}"#, "tag"),
         (r#"{"scope": "berlin", "type": "a", "deferred": "no"}"#, "deferred"),
     ] {
         let refused = client.send("POST", "/events", Some(body)).await;
@@ -70,6 +84,138 @@ async fn a_body_that_is_not_known_or_cannot_be_kept_is_refused_with_its_place() 
     let blank =
         any.post("/runs/run_00000000000000000000000000000000/cancel", json!({ "reason": "  " }));
     assert_eq!(blank.await.refused(400), "bad-request");
+}
+
+#[tokio::test]
+async fn nul_is_refused_by_the_name_of_its_field_and_kept_in_payloads() {
+    let world = World::published().await;
+    let served = Served::of(&world).await;
+    let client = served.operator();
+    for (kind, key, says) in [("a\0", "b", "kind"), ("a", "\0", "key")] {
+        let signal = json!({ "scope": "berlin", "kind": kind, "key": key });
+        let refused = client.post("/signals", signal).await;
+        assert_eq!(refused.refused(400), "bad-request");
+        assert!(refused.body["detail"].as_str().unwrap().contains(says), "{}", refused.body);
+    }
+    let off = json!({ "scope": "berlin", "activation": "a\0", "reason": "enough" });
+    let refused = client.post("/workflows/reorder/disable", off).await;
+    assert_eq!(refused.refused(400), "bad-request");
+    assert!(refused.body["detail"].as_str().unwrap().contains("activation"), "{}", refused.body);
+    let kept = json!({ "scope": "berlin", "type": "a", "data": { "text": "a\0b" } });
+    client.post("/events", kept).await.done();
+}
+
+/// A list of the members in their order is taken for an object by what reads it.
+#[tokio::test]
+async fn a_list_is_taken_for_no_object() {
+    let world = World::published().await;
+    let run = world.unknown().await;
+    let served = Served::of(&world).await;
+    let client = served.operator().if_match(&json!(world.revision(run).await));
+    let resolve = format!("/runs/{run}/steps/steps.1/resolve");
+    for body in [
+        json!(["why", { "not_performed": {} }]),
+        json!({ "reason": "why", "verdict": { "not_performed": [] } }),
+        json!({ "reason": "why", "verdict": { "succeeded": [{ "id": "r" }] } }),
+        json!({ "reason": "why", "verdict": { "failed": [null, "no"] } }),
+        json!({ "reason": "why", "verdict": [] }),
+    ] {
+        let refused = client.post(&resolve, body.clone()).await;
+        assert_eq!(refused.refused(400), "bad-request", "{body}");
+    }
+    let cancel = format!("/runs/{run}/cancel");
+    assert_eq!(client.post(&cancel, json!(["why"])).await.refused(400), "bad-request");
+}
+
+#[tokio::test]
+async fn a_repeated_key_says_that_its_tags_are_left_out() {
+    let world = World::published().await;
+    let served = Served::of(&world).await;
+    let client = served.operator();
+    let event = |tags: &[&str]| json!({ "scope": "berlin", "type": "a", "key": "7", "tags": tags });
+    assert_eq!(client.post("/events", event(&["one"])).await.done()["same_tags"], true);
+    assert_eq!(client.post("/events", event(&["one"])).await.done()["same_tags"], true);
+    let other = client.post("/events", event(&["one", "two"])).await.done();
+    assert_eq!((&other["new"], &other["same_tags"]), (&json!(false), &json!(false)));
+}
+
+#[tokio::test]
+async fn pages_too_have_problem_details_where_there_is_no_page() {
+    let world = World::published().await;
+    let served = Served::of(&world).await;
+    for path in ["/api/v2", "/api/v2/runs", "/api", "/api/v1x"] {
+        for client in [served.nobody(), served.operator()] {
+            let refused = client.anywhere("GET", path, None).await;
+            assert_eq!(refused.refused(404), "not-found", "{path}");
+        }
+    }
+    for (method, path) in
+        [("POST", "/runs"), ("DELETE", "/"), ("PUT", "/metrics"), ("GET", "/sign-out")]
+    {
+        let refused = served.operator().anywhere(method, path, None).await;
+        assert_eq!(refused.refused(405), "method-not-allowed", "{method} {path}");
+        assert!(refused.header("allow").is_some(), "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn a_head_that_is_too_large_has_problem_details() {
+    let world = World::published().await;
+    let served = Served::of(&world).await;
+    let many = (0..70).fold(served.viewer(), |client, it| client.with(&format!("X-{it}"), it));
+    assert_eq!(many.get("/runs").await.refused(431), "head-too-large");
+    let long = served.viewer().with("X-Long", "x".repeat(40_000));
+    assert_eq!(long.get("/runs").await.refused(431), "head-too-large");
+    let path = format!("/runs?tag={}", "t".repeat(40_000));
+    assert_eq!(served.viewer().get(&path).await.refused(431), "head-too-large");
+}
+
+#[tokio::test]
+async fn a_form_that_is_no_text_is_refused() {
+    let world = World::published().await;
+    let run = world.failed().await;
+    let served = Served::of(&world).await;
+    let (before, path) = (world.audit().await.len(), format!("/runs/{run}/act"));
+    let form = |reason: &str| format!("deed=retry&revision={{}}&reason={reason}");
+    let revision = world.revision(run).await.to_string();
+    for reason in ["%ff", "a%"] {
+        let body = form(reason).replace("{}", &revision);
+        let refused = served.operator().anywhere("POST", &path, Some(&body)).await;
+        assert_eq!(refused.status, 400, "{}", refused.body);
+    }
+    assert_eq!(world.audit().await.len(), before);
+    let body = form("a+reason").replace("{}", &revision);
+    assert_eq!(served.operator().anywhere("POST", &path, Some(&body)).await.status, 303);
+}
+
+/// An old link still leads to its page, and nobody takes a list for a filtered one.
+#[tokio::test]
+async fn a_page_says_what_of_its_address_it_does_not_know() {
+    let world = World::published().await;
+    world.emitted().await;
+    let served = Served::of(&world).await;
+    for (path, left_out) in [
+        ("/runs?stat=failed", "stat=failed"),
+        ("/runs?tag=a%20b", "tag=a b"),
+        ("/runs?scope=berlin&scope=paris", "scope=paris"),
+        ("/events?kind=low", "kind=low"),
+        ("/?since=1h", "since=1h"),
+        ("/audit?actor=ann", "actor=ann"),
+        ("/workflows?x=1", "x=1"),
+        ("/effects?x=1", "x=1"),
+        ("/signals?x=1", "x=1"),
+        ("/schedules?x=1", "x=1"),
+        ("/runs?scope=%ff", "UTF-8"),
+    ] {
+        let page = served.viewer().anywhere("GET", path, None).await;
+        assert_eq!(page.status, 200, "{path}");
+        let text = page.body.as_str().unwrap();
+        assert!(text.contains("is not known here and was left out"), "{path}");
+        assert!(text.contains(left_out), "{path}: {text}");
+    }
+    let page =
+        served.viewer().anywhere("GET", "/runs?state=failed&state=queued&done=x", None).await;
+    assert!(!page.body.as_str().unwrap().contains("was left out"));
 }
 
 #[tokio::test]

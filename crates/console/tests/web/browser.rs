@@ -14,7 +14,7 @@ async fn a_person_signs_in_and_out() {
     let chrome = Chrome::start(&stage.served(with_tokens()).await).await;
     chrome.open("/runs?state=failed").await;
     assert_eq!(chrome.address().await, "/sign-in?next=%2Fruns%3Fstate%3Dfailed");
-    assert_eq!(chrome.eval("document.activeElement.id").await, "token");
+    chrome.until("document.activeElement.id === 'token'").await;
     chrome.write("not-a-token-0123456789").await;
     chrome.press("Enter").await;
     chrome.until_shown("This token is not known here").await;

@@ -106,6 +106,7 @@ pub(super) fn answered(
     now: Timestamp,
 ) -> Result<Decision, Rejection> {
     let open = open_action(held, plan, step)?;
+    let answer = answer.that_can_be_kept();
     match (open.policy.class, open_mark(held, step)) {
         (EffectClass::Ambiguous, None) => {
             Err(wrong_state(&held.run, "no call of this step is marked"))

@@ -296,6 +296,25 @@ pub enum Answer {
     NotCalled,
 }
 
+impl Answer {
+    /// A wait for what no signal can be named is a failure: nothing would ever end it.
+    fn that_can_be_kept(self) -> Self {
+        match self {
+            Self::Waiting { on } if !on.is_storable() => {
+                let text = "the action waits for a signal with a NUL character in its kind or key: no signal has one";
+                let failure = Failure::new(Code::ACTION_ERROR, text);
+                Self::Failed { failure, retryable: false, retry_after: None }
+            }
+            kept @ (Self::Succeeded { .. }
+            | Self::OutputRefused { .. }
+            | Self::Failed { .. }
+            | Self::Waiting { .. }
+            | Self::Unknown { .. }
+            | Self::NotCalled) => kept,
+        }
+    }
+}
+
 /// What the provider said of an effect.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReconcileAnswer {

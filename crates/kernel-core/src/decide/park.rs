@@ -6,6 +6,7 @@ use super::advance::{completed, fail, lazily};
 use super::backoff::release_backoff;
 use super::{Decision, Durability, Held, Rejection, wrong_state};
 use crate::expr::Template;
+use crate::payload::is_storable;
 use crate::plan::{Delay, Step};
 use crate::{
     Code, Dependency, End, Fact, Failure, Micros, Phase, Resume, Run, SaidBy, StepKey, Timestamp,
@@ -77,10 +78,11 @@ pub(super) fn wait_for(
 /// Keys are text; a scalar of another type is written as text, so `order.id` works as a key.
 fn text_of(held: &Held, template: &Template) -> Result<String, Failure> {
     match held.cursor.render(template)? {
-        Value::String(text) if !text.is_empty() => Ok(text),
+        Value::String(text) if !text.is_empty() && is_storable(&text) => Ok(text),
         value @ (Value::Number(_) | Value::Bool(_)) => Ok(crate::canonical::canonical(&value)),
         Value::String(_) | Value::Null | Value::Array(_) | Value::Object(_) => {
-            let text = "`waitFor` needs a text that is not empty as kind and as key";
+            let text =
+                "`waitFor` needs a text that is not empty, and without NUL, as kind and as key";
             Err(Failure::new(Code::EXPRESSION_ERROR, text))
         }
     }

@@ -327,9 +327,12 @@ fn state(known: &Known<'_>) -> String {
             (Some(on), None) => format!("Waits{} for {}.", place(known), awaited(known, on)),
             (Some(on), Some(deadline)) => {
                 let awaited = awaited(known, on);
-                format!("Waits{} for {awaited}, at most until {deadline}.", place(known))
+                let until = text::instant(deadline);
+                format!("Waits{} for {awaited}, at most until {until}.", place(known))
             }
-            (None, Some(deadline)) => format!("Waits{} until {deadline}.", place(known)),
+            (None, Some(deadline)) => {
+                format!("Waits{} until {}.", place(known), text::instant(deadline))
+            }
             (None, None) => format!("Waits{}.", place(known)),
         },
         Phase::Running { lease, .. } if lease.until <= now => {

@@ -34,6 +34,16 @@ pub fn span(span: Micros) -> String {
     words.join(" ")
 }
 
+/// An instant for people, in whole seconds: `2026-11-29 16:06:45 UTC`.
+pub(super) fn instant(at: Timestamp) -> String {
+    let exact = at.to_string();
+    match exact.split_once('.') {
+        Some((seconds, _)) => format!("{} UTC", seconds.replacen('T', " ", 1)),
+        // Too far away to be a date.
+        None => exact,
+    }
+}
+
 /// One argument of a POSIX shell: as it stands where nothing in it is special, else in single quotes.
 #[must_use]
 pub fn shell_word(text: &str) -> String {
@@ -78,6 +88,13 @@ mod tests {
         ] {
             assert_eq!(span(Micros::new(micros)), text);
         }
+    }
+
+    #[test]
+    fn an_instant_has_whole_seconds() {
+        let at = Timestamp::from_micros(1_764_432_405_123_456);
+        assert_eq!(instant(at), "2025-11-29 16:06:45 UTC");
+        assert!(instant(Timestamp::MAX).ends_with("us"));
     }
 
     #[test]

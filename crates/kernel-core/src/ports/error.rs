@@ -144,6 +144,14 @@ pub enum EmitError {
         /// What it has.
         got: usize,
     },
+    /// A field has a NUL character in it.
+    #[error(
+        "the event's {field} has a NUL character in it, which no store can keep in a text: leave it out"
+    )]
+    Nul {
+        /// Which field.
+        field: &'static str,
+    },
     /// More tags than an event may have.
     #[error("the event has {got} tags, the limit is {max}")]
     TooManyTags {
@@ -174,6 +182,7 @@ impl EmitError {
             Self::TooLarge { .. } => Some(Code::EVENT_TOO_LARGE),
             Self::Payload { .. }
             | Self::Length { .. }
+            | Self::Nul { .. }
             | Self::TooManyTags { .. }
             | Self::Name(_)
             | Self::BeingDeleted { .. }
@@ -274,6 +283,14 @@ pub enum SignalError {
         max: usize,
         /// What it has.
         got: usize,
+    },
+    /// Kind or key has a NUL character in it.
+    #[error(
+        "the signal's {field} has a NUL character in it, which no store can keep in a text: leave it out"
+    )]
+    Nul {
+        /// `kind` or `key`.
+        field: &'static str,
     },
     /// App or scope has a name that is none.
     #[error(transparent)]

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use super::{EmitError, SignalError, StoreError, Stored};
 use crate::event::{CheckedEvent, CheckedSignal};
-use crate::{App, BadName, EventId, Micros, RunId, Scope, SessionId, WorkflowKey};
+use crate::{App, BadName, EventId, Micros, RunId, Scope, SessionId, TraceContext, WorkflowKey};
 
 /// Records events and signals, and creates runs.
 #[async_trait]
@@ -79,6 +79,8 @@ pub struct Emission {
     pub new: bool,
     /// Whether its payload equals the recorded one's.
     pub same_payload: bool,
+    /// Whether its tags are the recorded ones. A repeat adds none.
+    pub same_tags: bool,
     /// Runs that this call started as running, for the local worker: as reading them whole would bring them.
     pub started: Vec<Stored>,
 }
@@ -93,6 +95,7 @@ impl Emission {
             matched: 0,
             new: true,
             same_payload: true,
+            same_tags: true,
             started: Vec::new(),
         }
     }
@@ -103,6 +106,8 @@ impl Emission {
 pub struct Dispatched {
     /// Events whose runs exist now.
     pub dispatched: Vec<EventId>,
+    /// Those of them that belong to a trace.
+    pub traces: Vec<(EventId, TraceContext)>,
     /// Events that failed and are kept back, or dead-lettered.
     pub failed: Vec<EventId>,
     /// Whether there may be more.

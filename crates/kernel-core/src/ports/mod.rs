@@ -26,9 +26,9 @@ pub use edge::{Clock, Ids, Measure, NotWritten, PassTime, Trace, ValueResolver, 
 pub use error::{EmitError, FenceError, PublishError, SignalError, Source, StoreError};
 pub use events::{Dispatched, Eager, Emission, Emit, EventStore, SendSignal, SignalSent};
 pub use operator::{
-    AppHealth, AuditRow, EffectRow, EventFilter, EventRow, EventStatus, OperatorStore, Page,
-    RunCount, RunDetail, RunFilter, RunRow, RunSpan, SessionRow, SignalRow, Standing, StoreFact,
-    TIMELINE_MAX_SLICES,
+    AppHealth, AuditRow, EffectRow, EventFilter, EventRow, EventStatus, JournalPage, OperatorStore,
+    Page, RunCount, RunDetail, RunFilter, RunRow, RunSpan, SessionRow, SignalRow, Standing,
+    StoreFact, TIMELINE_MAX_SLICES,
 };
 pub use plans::{
     Activate, Activation, ActivationSet, PlanStore, Publish, Published, ScheduleRow, Schedules,

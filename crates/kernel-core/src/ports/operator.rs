@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use super::{GroupRow, JournalEntry, Place, StoreError};
+use crate::payload::is_storable;
 use crate::plan::Footprint;
 use crate::{
     App, Budget, EffectState, EventId, Invocation, Micros, Mode, OpenEffect, RestoreInvalid, Run,
@@ -21,6 +22,15 @@ pub trait OperatorStore: Send + Sync {
 
     /// One run with journal, invocation and event.
     async fn run_detail(&self, run: RunId) -> Result<Option<RunDetail>, StoreError>;
+
+    /// A part of the journal of a run, in order: `limit` rows, 1 to 1,000, from the one on that holds the fact `from`,
+    /// the first being 0. No other row is read.
+    async fn journal_list(
+        &self,
+        run: RunId,
+        from: u64,
+        limit: u32,
+    ) -> Result<Option<JournalPage>, StoreError>;
 
     /// Effects with a [`Standing`], of an app or of one scope of it: oldest first, and behind them what was given up.
     async fn effect_list(
@@ -72,6 +82,14 @@ pub struct Page<T> {
     pub next: Option<String>,
 }
 
+impl<T> Page<T> {
+    /// A list without rows.
+    #[must_use]
+    pub const fn empty() -> Self {
+        Self { rows: Vec::new(), next: None }
+    }
+}
+
 /// Which runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RunFilter {
@@ -99,6 +117,20 @@ pub struct RunFilter {
     pub limit: u32,
     /// From the page before.
     pub cursor: Option<String>,
+}
+
+impl RunFilter {
+    /// Whether it asks for a text that no store can keep, one with NUL: nothing fits it.
+    #[must_use]
+    pub fn fits_nothing(&self) -> bool {
+        let texts = [
+            self.app.as_ref().map(App::as_str),
+            self.scope.as_ref().map(Scope::as_str),
+            self.workflow.as_ref().map(WorkflowKey::as_str),
+            self.tag.as_deref(),
+        ];
+        texts.into_iter().flatten().any(|text| !is_storable(text))
+    }
 }
 
 /// A span of time, in slices of equal length.
@@ -194,6 +226,29 @@ pub struct RunDetail {
     pub now: Timestamp,
 }
 
+/// A part of a journal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JournalPage {
+    /// Whose run.
+    pub app: App,
+    /// Where.
+    pub scope: Scope,
+    /// In order; or why one of them cannot be read.
+    pub rows: Result<Vec<JournalEntry>, RestoreInvalid>,
+    /// How many facts the whole journal has.
+    pub facts: u64,
+}
+
+impl JournalPage {
+    /// Where the next page begins, if there is one.
+    #[must_use]
+    pub fn next(&self) -> Option<u64> {
+        let last = self.rows.as_ref().ok()?.last()?;
+        let behind = last.seq.saturating_add(last.facts.len() as u64);
+        (behind < self.facts).then_some(behind)
+    }
+}
+
 /// An effect that waits for a person, or for a worker to ask.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EffectRow {
@@ -228,6 +283,19 @@ pub struct EventFilter {
     pub limit: u32,
     /// From the page before.
     pub cursor: Option<String>,
+}
+
+impl EventFilter {
+    /// Whether it asks for a text that no store can keep, one with NUL: nothing fits it.
+    #[must_use]
+    pub fn fits_nothing(&self) -> bool {
+        let texts = [
+            self.app.as_ref().map(App::as_str),
+            self.scope.as_ref().map(Scope::as_str),
+            self.kind.as_deref(),
+        ];
+        texts.into_iter().flatten().any(|text| !is_storable(text))
+    }
 }
 
 /// Where an event stands.

@@ -210,3 +210,17 @@ fn keys_are_text_and_never_empty() {
         assert_eq!(with_key(odd).failure().code, Code::EXPRESSION_ERROR);
     }
 }
+
+/// A wait on what no signal can be named would never end; PostgreSQL could not even keep it.
+#[test]
+fn a_wait_for_a_text_with_nul_fails_at_once() {
+    let drive = waiting(Dependency::on("approval", "a\0b"));
+    assert_eq!((drive.state(), &drive.failure().code), (RunState::Failed, &Code::ACTION_ERROR));
+    let mut drive = Drive::begun(plan(vec![action(EffectClass::Ambiguous)]));
+    drive.answer(Answer::Waiting { on: Dependency::on("\0", "7") });
+    assert_eq!((drive.state(), &drive.failure().code), (RunState::Failed, &Code::ACTION_ERROR));
+    let literal = |text: &str| Template::Literal(json!(text));
+    let (signal, key) = (literal("approval"), literal("\0"));
+    let drive = Drive::begun(plan(vec![step(StepKind::WaitFor { signal, key, timeout: None })]));
+    assert_eq!((drive.state(), &drive.failure().code), (RunState::Failed, &Code::EXPRESSION_ERROR));
+}

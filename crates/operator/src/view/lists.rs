@@ -298,6 +298,8 @@ pub struct EmittedView {
     pub new: bool,
     /// Whether its payload equals the recorded one's.
     pub same_payload: bool,
+    /// Whether its tags equal the recorded ones: those of a repeat are not added.
+    pub same_tags: bool,
     /// Of an event that was recorded before: those of its first runs that were pruned or deleted since. They are not
     /// created again.
     #[serde(skip_serializing_if = "Vec::is_empty")]

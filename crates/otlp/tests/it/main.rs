@@ -108,6 +108,11 @@ fn named<'a>(trace: &'a [Span], name: &str) -> Vec<&'a Span> {
 
 /// Two stays of a run on a worker, below whoever started it, and its four steps below them.
 fn check(trace: &[Span], parent: &str, run: RunId) {
+    let claims = named(trace, "claim");
+    assert_eq!(claims.len(), 2, "{trace:#?}");
+    for claim in &claims {
+        assert_eq!((&*claim.parent, claim.text("run")), (parent, &*run.to_string()));
+    }
     let stays = named(trace, "run");
     assert_eq!(stays.len(), 2, "{trace:#?}");
     for stay in &stays {
@@ -164,7 +169,10 @@ async fn a_run_that_is_made_later_is_in_the_trace_of_its_event() {
     shop.to_end(run).await;
     let traces = shop.close().await;
     let trace = traces.values().find(|trace| !named(trace, "request").is_empty()).unwrap();
-    check(trace, &named(trace, "emit")[0].id, run);
+    let emit = named(trace, "emit")[0];
+    let [dispatch] = named(trace, "dispatch")[..] else { panic!("{trace:#?}") };
+    assert_eq!((&dispatch.parent, dispatch.text("event")), (&emit.id, emit.text("event")));
+    check(trace, &emit.id, run);
 }
 
 #[tokio::test]

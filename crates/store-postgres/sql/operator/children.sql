@@ -9,6 +9,6 @@ WHERE run.parent_run = $1 AND ($2::text IS NULL OR run.app = $2)
     AND ($8::bigint IS NULL OR run.created_at >= $8)
     AND ($9::uuid IS NULL OR run.event = $9)
     AND ($11::text[] IS NULL OR run.state = ANY ($11))
-    AND ($12::jsonb IS NULL OR EXISTS (
-        SELECT FROM surefoot.event WHERE event.id = run.event AND event.tags @> $12::jsonb))
+    AND ($12::jsonb IS NULL
+        OR (SELECT tags FROM surefoot.event WHERE event.id = run.event) @> $12::jsonb)
 ORDER BY run.created_at DESC, run.id DESC LIMIT $10

@@ -10,6 +10,6 @@ WHERE run.app = $1 AND run.mode = 'dry_run' AND run.mode = $7
     AND ($6::text IS NULL OR run.workflow = $6)
     AND ($8::bigint IS NULL OR run.created_at >= $8)
     AND ($9::uuid IS NULL OR run.event = $9)
-    AND ($12::jsonb IS NULL OR EXISTS (
-        SELECT FROM surefoot.event WHERE event.id = run.event AND event.tags @> $12::jsonb))
+    AND ($12::jsonb IS NULL
+        OR (SELECT tags FROM surefoot.event WHERE event.id = run.event) @> $12::jsonb)
 ORDER BY run.created_at DESC, run.id DESC LIMIT $10

@@ -1,14 +1,16 @@
 -- operator/runs_in_state
-SELECT run.*, version.revision AS version_revision
-FROM surefoot.run JOIN surefoot.version ON version.id = run.version
-WHERE run.app = $1 AND run.state = $2
-    AND (run.created_at, run.id) < ($3, $4)
-    AND ($11::boolean OR run.parent_run IS NULL)
-    AND ($5::text IS NULL OR run.scope = $5)
-    AND ($6::text IS NULL OR run.workflow = $6)
-    AND ($7::text IS NULL OR run.mode = $7)
-    AND ($8::bigint IS NULL OR run.created_at >= $8)
-    AND ($9::uuid IS NULL OR run.event = $9)
-    AND ($12::jsonb IS NULL OR EXISTS (
-        SELECT FROM surefoot.event WHERE event.id = run.event AND event.tags @> $12::jsonb))
+-- With a tag, no more than $13 runs are looked at.
+SELECT run.*, version.revision AS version_revision FROM (
+    SELECT * FROM surefoot.run
+    WHERE run.app = $1 AND run.state = $2
+        AND (run.created_at, run.id) < ($3, $4)
+        AND ($11::boolean OR run.parent_run IS NULL)
+        AND ($5::text IS NULL OR run.scope = $5)
+        AND ($6::text IS NULL OR run.workflow = $6)
+        AND ($7::text IS NULL OR run.mode = $7)
+        AND ($8::bigint IS NULL OR run.created_at >= $8)
+        AND ($9::uuid IS NULL OR run.event = $9)
+    ORDER BY run.created_at DESC, run.id DESC LIMIT $13
+) AS run JOIN surefoot.version ON version.id = run.version
+WHERE $12::jsonb IS NULL OR (SELECT tags FROM surefoot.event WHERE event.id = run.event) @> $12::jsonb
 ORDER BY run.created_at DESC, run.id DESC LIMIT $10

@@ -77,8 +77,10 @@ async fn dispatch(
     }
     // All at once, as a rule; if that fails, each alone, so that the culprit is known.
     let all: Vec<EventId> = taken.iter().map(|(event, _)| *event).collect();
-    if all.len() > 1 && apart(conn, &all, cx.now).await?.is_ok() {
-        dispatched.dispatched = all;
+    if all.len() > 1
+        && let Ok(traces) = apart(conn, &all, cx.now).await?
+    {
+        (dispatched.dispatched, dispatched.traces) = (all, traces);
         return Ok(dispatched);
     }
     for (event, attempts) in taken {
@@ -87,7 +89,10 @@ async fn dispatch(
             break;
         }
         match apart(conn, &[event], cx.now).await? {
-            Ok(()) => dispatched.dispatched.push(event),
+            Ok(traces) => {
+                dispatched.dispatched.push(event);
+                dispatched.traces.extend(traces);
+            }
             Err(error) => {
                 failed(conn, event, attempts.saturating_add(1), &error, cx.now).await?;
                 dispatched.failed.push(event);
@@ -97,17 +102,20 @@ async fn dispatch(
     Ok(dispatched)
 }
 
-/// Creates the runs of events, or leaves no trace of it.
+/// In which traces events belong.
+type Traces = Vec<(EventId, TraceContext)>;
+
+/// Creates the runs of events, or leaves nothing of it.
 async fn apart(
     conn: &mut PgConnection,
     events: &[EventId],
     now: Timestamp,
-) -> Result<Result<(), StoreError>, Fault> {
+) -> Result<Result<Traces, StoreError>, Fault> {
     sqlx::raw_sql("SAVEPOINT dispatch").execute(&mut *conn).await?;
     match create_runs(conn, events, now).await {
-        Ok(_) => {
+        Ok((_, traces)) => {
             sqlx::raw_sql("RELEASE dispatch").execute(&mut *conn).await?;
-            Ok(Ok(()))
+            Ok(Ok(traces))
         }
         // Not the events' fault: the pass is begun again.
         Err(fault @ Fault(StoreError::TransactionConflict(_))) => Err(fault),
@@ -193,7 +201,7 @@ async fn create_runs(
     conn: &mut PgConnection,
     events: &[EventId],
     now: Timestamp,
-) -> Result<HashMap<EventId, Vec<RunId>>, Fault> {
+) -> Result<(HashMap<EventId, Vec<RunId>>, Traces), Fault> {
     let keys = sorted_keys(events.iter().copied());
     let rows = sqlx::query(sql::EVENT_TO_DISPATCH).bind(&keys).fetch_all(&mut *conn).await?;
     let deferred = rows.iter().map(read_deferred).collect::<Result<HashMap<_, _>, _>>()?;
@@ -232,7 +240,8 @@ async fn create_runs(
         .bind(now.micros())
         .execute(conn)
         .await?;
-    Ok(created)
+    let traces = deferred.into_iter().filter_map(|(id, event)| Some((id, event.trace?)));
+    Ok((created, traces.collect()))
 }
 
 /// Creates the runs of an event that was deferred, since they are wanted now. If somebody was faster, they are there.
@@ -245,7 +254,7 @@ pub(crate) async fn start_deferred(
     let row = query.fetch_optional(&mut *conn).await?.ok_or_else(unreadable)?;
     let status: &str = row.try_get("status")?;
     if status == "pending" || status == "retrying" {
-        let mut created = create_runs(conn, &[event], now).await?;
+        let (mut created, _) = create_runs(conn, &[event], now).await?;
         return created.remove(&event).ok_or_else(unreadable);
     }
     let runs: Vec<Uuid> = row.try_get("runs")?;

@@ -21,7 +21,7 @@ use super::rows::Rows;
 use crate::clock::StoreClock;
 use crate::error::{Fault, store_error, unavailable};
 use crate::keys::Key;
-use crate::plan::list::{read_key, read_small, read_time};
+use crate::plan::list::{read_json, read_key, read_small, read_time};
 use crate::retention::place::place_of;
 use crate::sql;
 
@@ -285,6 +285,8 @@ fn repeated(emit: &Emit, original: &PgRow) -> Result<Answer, Fault> {
     emission.matched = read_small(original, "matched")?;
     emission.same_payload =
         original.try_get::<&str, _>("payload_hash")? == emit.event.payload_hash();
+    let tags: Vec<String> = read_json(original, "tags")?.unwrap_or_default();
+    emission.same_tags = tags == emit.event.tags;
     let runs: Vec<Uuid> = original.try_get("runs")?;
     emission.runs = runs.into_iter().map(RunId::of_key).collect();
     let status: &str = original.try_get("status")?;

@@ -20,6 +20,9 @@ pub(crate) async fn list(
     filter: &EventFilter,
 ) -> Result<Page<EventRow>, Fault> {
     let cursor = read_cursor(filter.cursor.as_deref())?;
+    if filter.fits_nothing() {
+        return Ok(Page::empty());
+    }
     let (at, id) = cursor.unwrap_or((Timestamp::MAX, EventId::from_bytes([0xff; 16])));
     let mut events = Vec::new();
     for app in apps_of(conn, filter.app.as_ref()).await? {

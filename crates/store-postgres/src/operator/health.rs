@@ -5,8 +5,8 @@ use sqlx::{PgConnection, Row};
 use uuid::Uuid;
 
 use surefoot_kernel_core::{
-    App, AppHealth, AuditRow, Code, EffectState, EventStatus, Mode, Place, RunState, Scope,
-    SessionRow, Standing, Timestamp, WorkflowKey,
+    App, AppHealth, AuditRow, EffectState, EventStatus, Mode, Place, RunState, Scope, SessionRow,
+    Standing, Timestamp, WorkflowKey,
 };
 
 use crate::error::{Fault, unreadable};
@@ -53,14 +53,18 @@ pub(crate) async fn health(
 ) -> Result<AppHealth, Fault> {
     let mut runs = Vec::with_capacity(RunState::ALL.len());
     for state in RunState::ALL {
-        let query = sqlx::query(sql::OPERATOR_COUNT_RUNS).bind(app.as_str());
+        let text = match state.is_terminal() {
+            true => sql::OPERATOR_COUNT_ENDED,
+            false => sql::OPERATOR_COUNT_RUNS,
+        };
+        let query = sqlx::query(text).bind(app.as_str());
         let row = query.bind(state.as_str()).fetch_one(&mut *conn).await?;
         runs.push((*state, read_count(&row, "count")?));
     }
     let due_by_footprint = due(conn, app, Mode::Execute, now).await?;
     let dry_runs = due(conn, app, Mode::DryRun, now).await?;
     let exhausted = sqlx::query(sql::OPERATOR_EXHAUSTED).bind(app.as_str());
-    let exhausted = exhausted.bind(Code::RETRY_EXHAUSTED.as_str()).fetch_one(&mut *conn).await?;
+    let exhausted = exhausted.fetch_one(&mut *conn).await?;
     let pending = sqlx::query(sql::OPERATOR_PENDING).bind(app.as_str());
     let pending = pending.fetch_one(&mut *conn).await?;
     let mut health = AppHealth {

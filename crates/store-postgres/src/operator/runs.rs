@@ -1,11 +1,12 @@
 //! Runs and their effects, for people.
 
+use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use uuid::Uuid;
 
 use surefoot_kernel_core::{
     App, EffectRow, LoadRequest, Mode, RunDetail, RunFilter, RunId, RunRow, RunState, Scope,
-    Timestamp,
+    Timestamp, WorkflowKey,
 };
 
 use super::events::event_by_id;
@@ -27,9 +28,19 @@ pub(crate) async fn list(
     filter: &RunFilter,
 ) -> Result<Page<RunRow>, Fault> {
     let cursor = read_cursor(filter.cursor.as_deref())?;
-    let mut rows = Vec::new();
-    for part in parts(conn, filter).await? {
-        rows.extend(read_part(conn, filter, part, cursor).await?);
+    if filter.fits_nothing() {
+        return Ok(Page::empty());
+    }
+    let (mut rows, from) = (Vec::new(), (cursor, rows_to_read(filter.limit)));
+    if let Some(parent) = filter.parent {
+        rows = read_part(conn, filter, Part::ChildrenOf(parent), from).await?;
+    } else if let Some(event) = filter.event {
+        let runs = event_by_id(conn, event).await?.map(|event| event.runs).unwrap_or_default();
+        rows = read_part(conn, filter, Part::Among(runs), from).await?;
+    } else {
+        for app in apps_of(conn, filter.app.as_ref()).await? {
+            rows.extend(of_app(conn, filter, app, cursor).await?);
+        }
     }
     Ok(page(rows, filter.limit, |row: &RunRow| (row.run.origin.created_at, row.run.id)))
 }
@@ -41,68 +52,106 @@ enum Part {
     /// Few among many, as a rule: they have an index of their own.
     DryRuns(App),
     ChildrenOf(RunId),
-    /// What a rare tag leaves.
+    /// What an event started.
     Among(Vec<RunId>),
+    /// By way of the events with the tag.
+    Tagged(App),
+    /// By way of the versions of the workflow, or of those of the scope.
+    Placed(App),
 }
 
-/// Events with one tag whose runs are taken one by one. Of a tag that more have, a page is soon found on the way through
-/// all runs.
-const TAGGED_MAX: u32 = 5_000;
+/// Where a page begins, and at how many runs a part looks for it.
+type From = (Option<Place<RunId>>, i64);
 
-/// Each part reads no more than a page; one statement over all of them would have to sort them all.
-async fn parts(conn: &mut PgConnection, filter: &RunFilter) -> Result<Vec<Part>, Fault> {
-    if let Some(parent) = filter.parent {
-        return Ok(vec![Part::ChildrenOf(parent)]);
+/// Runs of a workflow or a scope that are taken one by one. Of more, a page is soon found on the way through all runs.
+const PLACED_MANY: i64 = 20_000;
+/// Events with one tag whose runs are taken one by one.
+const TAGGED_FEW: i64 = 2_000;
+/// Of more, a page is looked for among so many of the newest runs first, where it soon is, unless they are old ones.
+const LOOKED_THROUGH: i64 = 5_000;
+/// Of a tag that more have, a page is soon found on the way through all runs.
+const TAGGED_MANY: i64 = 10_000;
+
+/// Of one app. Each part reads no more than a page; one statement over all of them would have to sort them all. What few
+/// have is not looked for among all.
+async fn of_app(
+    conn: &mut PgConnection,
+    filter: &RunFilter,
+    app: App,
+    cursor: Option<Place<RunId>>,
+) -> Result<Vec<RunRow>, Fault> {
+    let page = rows_to_read(filter.limit);
+    if let Some(tag) = &filter.tag {
+        return with_tag(conn, filter, (app, tag), cursor).await;
     }
-    let apps = apps_of(conn, filter.app.as_ref()).await?;
-    if let Some(tag) = &filter.tag
-        && let Some(runs) = tagged(conn, &apps, tag).await?
-    {
-        return Ok(vec![Part::Among(runs)]);
+    if filter.workflow.is_some() || filter.scope.is_some() {
+        let count = sqlx::query(sql::OPERATOR_COUNT_PLACED)
+            .bind(app.as_str())
+            .bind(filter.scope.as_ref().map(Scope::as_str))
+            .bind(filter.workflow.as_ref().map(WorkflowKey::as_str))
+            .bind(PLACED_MANY + 1);
+        let count: i64 = count.fetch_one(&mut *conn).await?.try_get("count")?;
+        if count <= PLACED_MANY {
+            return read_part(conn, filter, Part::Placed(app), (cursor, page)).await;
+        }
     }
+    Ok(walk(conn, filter, &app, (cursor, page)).await?.0)
+}
+
+async fn with_tag(
+    conn: &mut PgConnection,
+    filter: &RunFilter,
+    (app, tag): (App, &str),
+    cursor: Option<Place<RunId>>,
+) -> Result<Vec<RunRow>, Fault> {
+    let count = sqlx::query(sql::OPERATOR_COUNT_TAGGED).bind(app.as_str()).bind(json(&[tag])?);
+    let count = count.bind(TAGGED_MANY + 1).fetch_one(&mut *conn).await?;
+    let count: i64 = count.try_get("count")?;
+    if count > TAGGED_FEW {
+        let looked = if count > TAGGED_MANY { i64::MAX } else { LOOKED_THROUGH };
+        let (rows, is_all) = walk(conn, filter, &app, (cursor, looked)).await?;
+        if is_all || looked == i64::MAX {
+            return Ok(rows);
+        }
+    }
+    let page = rows_to_read(filter.limit);
+    read_part(conn, filter, Part::Tagged(app), (cursor, page)).await
+}
+
+/// The newest runs in order, and whether each part has filled a page: then none that is newer is left out.
+async fn walk(
+    conn: &mut PgConnection,
+    filter: &RunFilter,
+    app: &App,
+    from: From,
+) -> Result<(Vec<RunRow>, bool), Fault> {
+    let (mut rows, mut is_all) = (Vec::new(), true);
+    for part in parts(filter, app) {
+        let read = read_part(conn, filter, part, from).await?;
+        is_all &= i64::try_from(read.len()).is_ok_and(|it| it >= rows_to_read(filter.limit));
+        rows.extend(read);
+    }
+    Ok((rows, is_all))
+}
+
+fn parts(filter: &RunFilter, app: &App) -> Vec<Part> {
     if filter.mode == Some(Mode::DryRun) {
-        return Ok(apps.into_iter().map(Part::DryRuns).collect());
+        return vec![Part::DryRuns(app.clone())];
     }
     if filter.states.is_empty() {
-        return Ok(apps.into_iter().map(Part::Of).collect());
+        return vec![Part::Of(app.clone())];
     }
     let mut states = filter.states.clone();
     states.sort_unstable();
     states.dedup();
-    let of =
-        |app: App| states.clone().into_iter().map(move |state| Part::InState(app.clone(), state));
-    Ok(apps.into_iter().flat_map(of).collect())
-}
-
-/// The runs of all events with a tag, unless there are too many of them.
-async fn tagged(
-    conn: &mut PgConnection,
-    apps: &[App],
-    tag: &str,
-) -> Result<Option<Vec<RunId>>, Fault> {
-    let (mut runs, mut left) = (Vec::new(), TAGGED_MAX);
-    for app in apps {
-        let query = sqlx::query(sql::OPERATOR_TAGGED).bind(app.as_str());
-        let rows =
-            query.bind(json(&[tag])?).bind(i64::from(left) + 1).fetch_all(&mut *conn).await?;
-        let Some(rest) = u32::try_from(rows.len()).ok().and_then(|found| left.checked_sub(found))
-        else {
-            return Ok(None);
-        };
-        left = rest;
-        for row in &rows {
-            let of_event: Vec<Uuid> = row.try_get("runs")?;
-            runs.extend(of_event.into_iter().map(RunId::of_key));
-        }
-    }
-    Ok(Some(runs))
+    states.into_iter().map(|state| Part::InState(app.clone(), state)).collect()
 }
 
 async fn read_part(
     conn: &mut PgConnection,
     filter: &RunFilter,
     part: Part,
-    cursor: Option<Place<RunId>>,
+    (cursor, looked): From,
 ) -> Result<Vec<RunRow>, Fault> {
     let query = match &part {
         Part::Of(app) => sqlx::query(sql::OPERATOR_RUNS).bind(app.as_str()).bind(None::<&str>),
@@ -118,6 +167,12 @@ async fn read_part(
         Part::Among(runs) => sqlx::query(sql::OPERATOR_RUNS_AMONG)
             .bind(runs.iter().map(|run| run.key()).collect::<Vec<Uuid>>())
             .bind(filter.app.as_ref().map(App::as_str)),
+        Part::Tagged(app) => {
+            sqlx::query(sql::OPERATOR_TAGGED).bind(app.as_str()).bind(states_of(filter))
+        }
+        Part::Placed(app) => {
+            sqlx::query(sql::OPERATOR_PLACED).bind(app.as_str()).bind(states_of(filter))
+        }
     };
     let (at, id) = cursor.unwrap_or((Timestamp::MAX, RunId::from_bytes([0xff; 16])));
     let query = query
@@ -131,13 +186,18 @@ async fn read_part(
         .bind(rows_to_read(filter.limit));
     let tag = filter.tag.as_ref().map(|tag| json(&[tag])).transpose()?;
     let query = match part {
-        Part::Of(_) | Part::InState(..) | Part::DryRuns(_) => query.bind(filter.children).bind(tag),
-        Part::ChildrenOf(_) => query.bind(states_of(filter)).bind(tag),
-        Part::Among(_) => query.bind(states_of(filter)),
+        Part::Of(_) | Part::InState(..) => query.bind(filter.children).bind(tag).bind(looked),
+        Part::DryRuns(_) | Part::Tagged(_) => query.bind(filter.children).bind(tag),
+        Part::Placed(_) => query.bind(filter.children),
+        Part::ChildrenOf(_) | Part::Among(_) => query.bind(states_of(filter)).bind(tag),
     };
     let rows = query.fetch_all(conn).await?;
+    read_rows(&rows)
+}
+
+fn read_rows(rows: &[PgRow]) -> Result<Vec<RunRow>, Fault> {
     let mut read = Vec::with_capacity(rows.len());
-    for row in &rows {
+    for row in rows {
         match read_run(row) {
             Ok((_, run)) => {
                 read.push(RunRow { run, version_revision: read_count(row, "version_revision")? });

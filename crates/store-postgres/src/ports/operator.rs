@@ -3,9 +3,9 @@
 use async_trait::async_trait;
 
 use surefoot_kernel_core::{
-    App, AppHealth, AuditRow, EffectRow, EventFilter, EventRow, OperatorStore, Page, RunCount,
-    RunDetail, RunFilter, RunId, RunRow, RunSpan, Scope, SessionRow, SignalRow, StoreError,
-    StoreFact,
+    App, AppHealth, AuditRow, EffectRow, EventFilter, EventRow, JournalPage, OperatorStore, Page,
+    RunCount, RunDetail, RunFilter, RunId, RunRow, RunSpan, Scope, SessionRow, SignalRow,
+    StoreError, StoreFact,
 };
 
 use crate::operator;
@@ -28,6 +28,18 @@ impl OperatorStore for PostgresStore {
             Box::pin(async move { operator::runs::detail(conn, run, now).await })
         });
         detail.await
+    }
+
+    async fn journal_list(
+        &self,
+        run: RunId,
+        from: u64,
+        limit: u32,
+    ) -> Result<Option<JournalPage>, StoreError> {
+        let page = self.read(move |conn| {
+            Box::pin(async move { crate::run::load::journal_page(conn, run, from, limit).await })
+        });
+        page.await
     }
 
     async fn effect_list(

@@ -4,7 +4,8 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use surefoot_kernel_core::{
-    App, Dispatched, EventId, Micros, RunId, StoreError, Timestamp, VersionId, WorkflowKey,
+    App, Dispatched, EventId, Micros, RunId, StoreError, Timestamp, TraceContext, VersionId,
+    WorkflowKey,
 };
 
 use super::emit::{
@@ -74,7 +75,10 @@ async fn dispatch(
         }
         sqlx::query("SAVEPOINT dispatch").execute(&mut *conn).await?;
         match create_runs(conn, no, cx.now).await {
-            Ok(_) => dispatched.dispatched.push(event),
+            Ok((_, trace)) => {
+                dispatched.dispatched.push(event);
+                dispatched.traces.extend(trace.map(|trace| (event, trace)));
+            }
             Err(Fault(error)) => {
                 // A file that cannot be written is not the event's fault: then these two fail as well.
                 sqlx::query("ROLLBACK TO dispatch").execute(&mut *conn).await?;
@@ -132,12 +136,12 @@ async fn check_there(
     }
 }
 
-/// Creates the runs of a deferred event, each once, and says that they exist.
+/// Creates the runs of a deferred event, each once, and says that they exist; and in which trace the event belongs.
 pub(crate) async fn create_runs(
     conn: &mut SqliteConnection,
     event: i64,
     now: Timestamp,
-) -> Result<Vec<RunId>, Fault> {
+) -> Result<(Vec<RunId>, Option<TraceContext>), Fault> {
     let row = sqlx::query(sql::EVENT_TO_DISPATCH).bind(event).fetch_one(&mut *conn).await?;
     let authorization = read_json(&row, "authorization")?;
     let trace = read_json(&row, "trace")?;
@@ -175,5 +179,5 @@ pub(crate) async fn create_runs(
         .bind(now.micros())
         .execute(conn)
         .await?;
-    Ok(runs)
+    Ok((runs, trace))
 }

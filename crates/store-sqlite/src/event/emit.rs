@@ -168,10 +168,12 @@ async fn repeated(
     emission.matched = original.try_get("matched")?;
     emission.same_payload =
         original.try_get::<&str, _>("payload_hash")? == emit.event.payload_hash();
+    let tags: Vec<String> = read_json(original, "tags")?.unwrap_or_default();
+    emission.same_tags = tags == emit.event.tags;
     let status: &str = original.try_get("status")?;
     let is_pending = status == "pending" || status == "retrying";
     emission.runs = if is_pending && emit.event.dispatch == Dispatch::Now {
-        create_runs(conn, no, now).await?
+        create_runs(conn, no, now).await?.0
     } else {
         unpacked(original.try_get("runs")?)
     };

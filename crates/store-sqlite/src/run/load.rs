@@ -1,11 +1,12 @@
 //! Reads of one run.
 
+use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::{
-    Invocation, JournalEntry, LoadRequest, Phase, Receipt, RestoreInvalid, Run, StoreError, Stored,
-    Timestamp,
+    Invocation, JournalEntry, JournalPage, LoadRequest, Phase, Receipt, RestoreInvalid, Run, RunId,
+    StoreError, Stored, Timestamp,
 };
 
 use super::read::run_by_id;
@@ -70,8 +71,31 @@ pub(crate) async fn journal(
         .bind(int(run.seq))
         .fetch_all(conn)
         .await?;
+    read_journal(&rows)
+}
+
+/// At most `limit` rows, and none besides.
+pub(crate) async fn journal_page(
+    conn: &mut SqliteConnection,
+    id: RunId,
+    from: u64,
+    limit: u32,
+) -> Result<Option<JournalPage>, Fault> {
+    let Some((head, run)) = run_by_id(conn, id).await? else { return Ok(None) };
+    let rows = sqlx::query(sql::RUN_JOURNAL_PAGE)
+        .bind(head.no)
+        .bind(int(from))
+        .bind(int(run.seq))
+        .bind(limit.clamp(1, 1_000))
+        .fetch_all(conn)
+        .await?;
+    let (app, scope) = (run.origin.app.clone(), run.origin.scope.clone());
+    Ok(Some(JournalPage { app, scope, rows: read_journal(&rows)?, facts: run.seq }))
+}
+
+fn read_journal(rows: &[SqliteRow]) -> Result<Result<Vec<JournalEntry>, RestoreInvalid>, Fault> {
     let mut entries = Vec::with_capacity(rows.len());
-    for row in &rows {
+    for row in rows {
         let (seq, generation): (i64, i64) = (row.try_get("seq")?, row.try_get("generation")?);
         let at = Timestamp::from_micros(row.try_get("at")?);
         let (Ok(seq), Ok(generation)) = (u64::try_from(seq), u64::try_from(generation)) else {

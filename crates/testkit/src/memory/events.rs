@@ -101,6 +101,7 @@ impl State {
             emission.runs.clone_from(&entry.runs);
             emission.matched = entry.matched;
             emission.same_payload = entry.payload_hash == emit.event.payload_hash();
+            emission.same_tags = entry.tags == emit.event.tags;
         }
         Ok(emission)
     }
@@ -197,7 +198,11 @@ impl State {
         let mut dispatched = Dispatched { more: due.len() > limit, ..Dispatched::default() };
         for (_, event) in due.into_iter().take(limit) {
             match self.create_runs(event, now) {
-                Ok(_) => dispatched.dispatched.push(event),
+                Ok(_) => {
+                    dispatched.dispatched.push(event);
+                    let trace = self.events.get(&event).and_then(|entry| entry.trace.clone());
+                    dispatched.traces.extend(trace.map(|trace| (event, trace)));
+                }
                 Err(error) => {
                     self.dispatch_failed(event, error, now);
                     dispatched.failed.push(event);

@@ -23,13 +23,13 @@ use surefoot_kernel_core::{
     Activate, ActivationSet, App, AppHealth, AuditRow, ChildStore, ChildrenCreated, ChildrenError,
     ChildrenOn, ChildrenPage, ChildrenRequest, ClaimRequest, Commit, Committed, CreateChildren,
     CreateDryRun, Delete, Deleted, Dispatched, EffectRow, Emission, Emit, EmitError, EventFilter,
-    EventRow, EventStore, Expired, Fence, GroupRow, LoadRequest, Locked, Micros, OperatorStore,
-    Page, PassTime, Place, PlanStore, Prune, Pruned, Publish, PublishError, Published, Recovered,
-    Redrive, Redriven, RenewRequest, Renewed, RetentionError, RetentionStore, Run, RunCount,
-    RunDetail, RunFilter, RunId, RunRow, RunSpan, RunStore, Scan, Schedules, Scope, SendSignal,
-    SessionReport, SessionRow, SetActivation, SignalError, SignalRow, SignalSent, Stamp,
-    StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork,
-    VersionId, Work, WorkflowKey, WorkflowRow,
+    EventRow, EventStore, Expired, Fence, GroupRow, JournalPage, LoadRequest, Locked, Micros,
+    OperatorStore, Page, PassTime, Place, PlanStore, Prune, Pruned, Publish, PublishError,
+    Published, Recovered, Redrive, Redriven, RenewRequest, Renewed, RetentionError, RetentionStore,
+    Run, RunCount, RunDetail, RunFilter, RunId, RunRow, RunSpan, RunStore, Scan, Schedules, Scope,
+    SendSignal, SessionReport, SessionRow, SetActivation, SignalError, SignalRow, SignalSent,
+    Stamp, StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore,
+    TxWork, VersionId, Work, WorkflowKey, WorkflowRow,
 };
 
 pub use self::factory::MemoryFactory;
@@ -240,6 +240,15 @@ impl OperatorStore for MemoryStore {
 
     async fn run_detail(&self, run: RunId) -> Result<Option<RunDetail>, StoreError> {
         Ok(self.read().run_detail(run, self.clock.now()))
+    }
+
+    async fn journal_list(
+        &self,
+        run: RunId,
+        from: u64,
+        limit: u32,
+    ) -> Result<Option<JournalPage>, StoreError> {
+        Ok(self.read().journal_list(run, from, limit))
     }
 
     async fn effect_list(

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
-    App, Budget, ClaimRequest, CreateDryRun, EmitError, Invocation, JournalEntry, Lease,
-    LoadRequest, Phase, Receipt, Recovered, RenewRequest, Renewed, RestoreInvalid, RowInput, Run,
-    RunId, Scan, SessionReport, Stamp, Stored, TakeOverRequest, Timestamp, Wait, actor_of,
+    App, Budget, ClaimRequest, CreateDryRun, EmitError, Invocation, JournalEntry, JournalPage,
+    Lease, LoadRequest, Phase, Receipt, Recovered, RenewRequest, Renewed, RestoreInvalid, RowInput,
+    Run, RunId, Scan, SessionReport, Stamp, Stored, TakeOverRequest, Timestamp, Wait, actor_of,
     decide_row,
 };
 
@@ -87,6 +87,10 @@ impl State {
             receipt: Receipt::attest(&entry.run),
             now,
         })
+    }
+
+    pub(super) fn journal_list(&self, run: RunId, from: u64, limit: u32) -> Option<JournalPage> {
+        self.runs.get(&run).map(|entry| journal_page(entry, from, limit))
     }
 
     pub(super) fn run_take_over(
@@ -205,6 +209,15 @@ fn fits(run: &Run, request: &ClaimRequest) -> bool {
     origin.app == request.app
         && origin.mode == request.mode
         && request.footprints.contains(&origin.footprint)
+}
+
+pub(super) fn journal_page(entry: &RunEntry, from: u64, limit: u32) -> JournalPage {
+    let read = |row: &JournalRow| JournalEntry::read(row.seq, row.generation, row.at, &row.facts);
+    let later = |row: &&JournalRow| row.seq.saturating_add(row.count) > from;
+    let limit = usize::try_from(limit.clamp(1, 1_000)).unwrap_or(1);
+    let rows = entry.journal.iter().filter(later).take(limit).map(read).collect();
+    let (app, scope) = (entry.run.origin.app.clone(), entry.run.origin.scope.clone());
+    JournalPage { app, scope, rows, facts: entry.run.seq }
 }
 
 pub(super) fn journal_after(

@@ -412,3 +412,26 @@ pub async fn runs_are_found_by_the_tags_of_their_event<F: StoreFactory>(world: &
     let detail = world.store.run_detail(urgent.runs[0]).await.unwrap().unwrap();
     assert_eq!(detail.event.unwrap().tags, ["customer:7", "urgent"]);
 }
+
+/// The tags of a repeat are not recorded, and the answer says so.
+pub async fn a_repeated_key_says_whether_its_tags_are_the_recorded_ones<F: StoreFactory>(
+    world: &World<F>,
+) {
+    let event =
+        |tags: &[&str]| tags.iter().fold(low().dedupe_key("bolt:1"), |event, tag| event.tag(*tag));
+    assert!(world.emit(event(&["urgent", "customer:7"])).await.same_tags);
+    for (tags, same) in [
+        (&["customer:7", "urgent"][..], true),
+        (&["customer:7"], false),
+        (&["customer:7", "late", "urgent"], false),
+        (&[], false),
+    ] {
+        let again = world.emit(event(tags)).await;
+        assert_eq!((again.new, again.same_tags, again.same_payload), (false, same, true));
+    }
+    assert!(world.emit(low().dedupe_key("bolt:2")).await.same_tags);
+    assert!(world.emit(low().dedupe_key("bolt:2")).await.same_tags);
+    let filter = EventFilter { app: Some(app()), limit: 10, ..EventFilter::default() };
+    let listed = world.store.event_list(filter).await.unwrap();
+    assert_eq!(listed.rows[1].tags, ["customer:7", "urgent"]);
+}

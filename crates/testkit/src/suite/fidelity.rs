@@ -5,9 +5,10 @@
 use serde_json::{Value, json};
 use surefoot_kernel_core::payload::{PAYLOAD_MAX_DEPTH, Payload, STORED_TEXT_MAX_BYTES};
 use surefoot_kernel_core::{
-    Answer, Audit, Child, ChildStore as _, Children, Code, CreateChildren, Dependency, Event,
-    EventStore as _, Failure, OUTPUT_MAX_BYTES, OperatorStore as _, Phase, RowInput, RunId,
-    RunState, RunStore as _, SIGNAL_MAX_DATA_BYTES, Signal, TraceContext, Wake,
+    Answer, App, Audit, Child, ChildStore as _, Children, Code, CreateChildren, Dependency,
+    EmitError, Event, EventFilter, EventStore as _, Failure, OUTPUT_MAX_BYTES, OperatorStore as _,
+    Page, Phase, RowInput, RunFilter, RunId, RunState, RunStore as _, SIGNAL_MAX_DATA_BYTES, Scope,
+    Signal, SignalError, TraceContext, Wake, WorkflowKey,
 };
 
 use super::StoreFactory;
@@ -102,9 +103,10 @@ pub async fn trace_context_comes_back_as_it_was<F: StoreFactory>(world: &World<F
     for (deferred, given) in [(false, Some(&trace)), (true, Some(&trace)), (false, None)] {
         let event = Event::new("low", "bolt");
         let event = given.map_or(event.clone(), |trace| event.trace_context(trace.clone()));
-        world.emit(if deferred { event.deferred() } else { event }).await;
+        let emission = world.emit(if deferred { event.deferred() } else { event }).await;
         if deferred {
-            world.store.event_dispatch(&app(), 10).await.unwrap();
+            let pass = world.store.event_dispatch(&app(), 10).await.unwrap();
+            assert_eq!(pass.traces, [(emission.event, trace.clone())]);
         }
         let request = world.claim_request(1).await;
         let run = world.store.run_claim(request).await.unwrap().remove(0);
@@ -275,5 +277,42 @@ async fn canceled<F: StoreFactory>(world: &World<F>, run: RunId) {
     let commit = world.decided(run, super::world::cancel()).await;
     if let Ok(committed) = world.store.run_commit(commit).await {
         assert_eq!(world.row(run).await, committed.run);
+    }
+}
+
+/// PostgreSQL holds no NUL in a text and refuses a question with one; an emit with one is refused before it gets there.
+pub async fn a_text_that_no_store_can_keep_fits_nothing<F: StoreFactory>(world: &World<F>) {
+    world.publish("flow", triggered(plan(vec![pure("a")]), "low", "low")).await;
+    world.emit(Event::new("low", "bolt").tag("urgent")).await;
+    let runs = || RunFilter { app: Some(app()), limit: 10, ..RunFilter::default() };
+    for filter in [
+        RunFilter { tag: Some("urg\0ent".to_owned()), ..runs() },
+        RunFilter { app: Some(App::from("\0")), ..runs() },
+        RunFilter { scope: Some(Scope::from("\0")), ..runs() },
+        RunFilter { workflow: Some(WorkflowKey::from("fl\0ow")), ..runs() },
+    ] {
+        assert_eq!(
+            world.store.run_list(filter.clone()).await.unwrap(),
+            Page::empty(),
+            "{filter:?}"
+        );
+    }
+    let events = || EventFilter { app: Some(app()), limit: 10, ..EventFilter::default() };
+    for filter in [
+        EventFilter { kind: Some("lo\0w".to_owned()), ..events() },
+        EventFilter { app: Some(App::from("\0")), ..events() },
+        EventFilter { scope: Some(Scope::from("\0")), ..events() },
+    ] {
+        assert_eq!(
+            world.store.event_list(filter.clone()).await.unwrap(),
+            Page::empty(),
+            "{filter:?}"
+        );
+    }
+    for event in [Event::new("\0", 1), Event::new("low", 1).dedupe_key("a\0")] {
+        assert!(matches!(event.check(), Err(EmitError::Nul { .. })));
+    }
+    for signal in [Signal::new("a\0", "b"), Signal::new("a", "\0")] {
+        assert!(matches!(signal.check(), Err(SignalError::Nul { .. })));
     }
 }

@@ -4,7 +4,7 @@
 
 use serde_json::json;
 use surefoot_kernel_core::{
-    Code, Commit, Dependency, Fact, Held, LoadRequest, OperatorStore as _, Phase, RowInput,
+    Code, Commit, Dependency, Fact, Held, LoadRequest, OperatorStore as _, Phase, RowInput, RunId,
     RunState, RunStore as _, SaidBy, Signal, StoreError,
 };
 
@@ -227,4 +227,42 @@ pub async fn a_bad_end_takes_no_outcome_back<F: StoreFactory>(world: &World<F>) 
         by: SaidBy::Action,
     };
     assert_eq!(facts.iter().filter(|fact| **fact == kept).count(), 1);
+}
+
+/// A page of the journal is read by its place, and what stands elsewhere does not concern it.
+pub async fn a_journal_is_read_page_by_page<F: StoreFactory>(world: &World<F>) {
+    let steps = (0..7).map(|_| idempotent("a")).collect();
+    let mut drive = world.running(plan(steps)).await;
+    let run = drive.run().id;
+    drive.to_end(&world.store, |_| crate::Reply::Answer(succeeded(json!(1)))).await.unwrap();
+    let (row, whole) = world.all_of(run).await;
+    assert!(whole.len() > 4, "{}", whole.len());
+    let (mut from, mut read) = (Some(0), Vec::new());
+    while let Some(at) = from {
+        let page = world.other.journal_list(run, at, 2).await.unwrap().unwrap();
+        let next = page.next();
+        assert_eq!(page.facts, row.seq);
+        let rows = page.rows.unwrap();
+        assert!(rows.len() == 2 || next.is_none(), "{} rows before the end", rows.len());
+        read.extend(rows);
+        from = next;
+    }
+    assert_eq!(read, whole);
+    // The row that holds the fact, also where it is not its first.
+    for entry in &whole {
+        for fact in 0..entry.facts.len() as u64 {
+            let page = world.store.journal_list(run, entry.seq + fact, 1).await.unwrap().unwrap();
+            assert_eq!(page.rows.unwrap(), std::slice::from_ref(entry));
+        }
+    }
+    let behind = world.store.journal_list(run, row.seq, 10).await.unwrap().unwrap();
+    assert_eq!((behind.next(), behind.rows), (None, Ok(Vec::new())));
+    let unknown = RunId::from_bytes([7; 16]);
+    assert_eq!(world.store.journal_list(unknown, 0, 10).await.unwrap(), None);
+    let spoilt = Tamper::ReplaceFacts { run, seq: whole[2].seq, facts: "nonsense".to_owned() };
+    if world.tamper(spoilt).await {
+        let page = world.store.journal_list(run, 0, 2).await.unwrap().unwrap();
+        assert_eq!(page.rows.unwrap(), whole[..2]);
+        assert!(world.store.journal_list(run, 0, 3).await.unwrap().unwrap().rows.is_err());
+    }
 }

@@ -67,6 +67,7 @@ macro_rules! store_suite {
                     each_commit_is_one_row_that_follows_the_one_before
                     a_commit_answers_with_the_row_as_stored
                     only_later_rows_are_read_on_request
+                    a_journal_is_read_page_by_page
                     claims_parks_and_releases_leave_the_journal_alone
                     a_refused_commit_leaves_neither_row_nor_journal
                     a_commit_may_hold_many_facts
@@ -88,6 +89,7 @@ macro_rules! store_suite {
                     a_start_reaches_its_workflow_only
                     events_stay_in_their_app_and_scope
                     runs_are_found_by_the_tags_of_their_event
+                    a_repeated_key_says_whether_its_tags_are_the_recorded_ones
                     a_repeat_dispatches_what_is_still_pending
                     an_eager_start_is_what_a_claim_would_be
                     an_eager_start_keeps_to_its_slots_and_footprints
@@ -301,6 +303,7 @@ macro_rules! store_suite {
                     many_writers_at_once_surface_no_error
                 }
                 fidelity {
+                    a_text_that_no_store_can_keep_fits_nothing
                     trace_context_comes_back_as_it_was
                     an_events_payload_comes_back_as_it_was
                     an_output_and_a_result_come_back_as_they_were

@@ -14,12 +14,13 @@ use surefoot_kernel_core::{
     ChildrenCreated, ChildrenError, ChildrenOn, ChildrenPage, ChildrenRequest, ClaimRequest,
     Commit, Committed, CreateChildren, CreateDryRun, Delete, Deleted, Dispatched, EffectRow,
     Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Expired, Fence, FenceError,
-    GroupRow, LoadRequest, Locked, Micros, OperatorStore, Page, Place, PlanStore, Prune, Pruned,
-    Publish, PublishError, Published, Receipt, Recovered, Redrive, Redriven, RenewRequest, Renewed,
-    RetentionError, RetentionStore, Run, RunCount, RunDetail, RunFilter, RunId, RunRow, RunSpan,
-    RunStore, Scan, Schedules, Scope, SendSignal, SessionReport, SessionRow, SetActivation,
-    SignalError, SignalRow, SignalSent, Stamp, StoreError, StoreFact, Stored, StoredVersion,
-    TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, Work, WorkflowKey, WorkflowRow,
+    GroupRow, JournalPage, LoadRequest, Locked, Micros, OperatorStore, Page, Place, PlanStore,
+    Prune, Pruned, Publish, PublishError, Published, Receipt, Recovered, Redrive, Redriven,
+    RenewRequest, Renewed, RetentionError, RetentionStore, Run, RunCount, RunDetail, RunFilter,
+    RunId, RunRow, RunSpan, RunStore, Scan, Schedules, Scope, SendSignal, SessionReport,
+    SessionRow, SetActivation, SignalError, SignalRow, SignalSent, Stamp, StoreError, StoreFact,
+    Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, Work,
+    WorkflowKey, WorkflowRow,
 };
 use surefoot_testkit::suite::{
     StoreFactory, Tamper, Tampered, World, budgets, children, dispatch, events, fence, fidelity,
@@ -280,6 +281,15 @@ impl OperatorStore for Wrong {
 
     async fn run_detail(&self, run: RunId) -> Result<Option<RunDetail>, StoreError> {
         self.inner.run_detail(run).await
+    }
+
+    async fn journal_list(
+        &self,
+        run: RunId,
+        from: u64,
+        limit: u32,
+    ) -> Result<Option<JournalPage>, StoreError> {
+        self.inner.journal_list(run, from, limit).await
     }
 
     async fn effect_list(

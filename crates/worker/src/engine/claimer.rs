@@ -122,7 +122,7 @@ impl<S: TxStore> Engine<S> {
             nonce: shift.nonce(),
             lease: self.settings.lease,
         };
-        let claiming = self.kernel.store().run_claim(request).instrument(spans::claim(limit));
+        let claiming = self.kernel.store().run_claim(request).instrument(spans::claims(limit));
         let runs = match claiming.await {
             Ok(runs) => runs,
             Err(error) => {

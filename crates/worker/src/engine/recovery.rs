@@ -97,9 +97,10 @@ impl<S: TxStore> Engine<S> {
         // One may fail without the other: both are tried.
         let recovered = store.run_recover(Scan { app: app.clone(), limit: SCAN_LIMIT }).await;
         let dispatching = store.event_dispatch(app, DISPATCH_LIMIT);
-        let dispatched = dispatching.instrument(spans::dispatch()).await;
+        let dispatched = dispatching.instrument(spans::dispatches()).await;
         let recovered = recovered?;
         let dispatched = dispatched?;
+        spans::dispatched(&dispatched);
         for run in &recovered.finalised {
             self.kernel.local().run_moved(*run);
         }

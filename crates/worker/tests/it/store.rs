@@ -379,6 +379,15 @@ impl OperatorStore for TestStore {
     async fn run_detail(&self, run: RunId) -> Result<Option<RunDetail>, StoreError> {
         self.inner.run_detail(run).await
     }
+    async fn journal_list(
+        &self,
+        run: RunId,
+        from: u64,
+        limit: u32,
+    ) -> Result<Option<JournalPage>, StoreError> {
+        self.inner.journal_list(run, from, limit).await
+    }
+
     async fn effect_list(
         &self,
         app: &App,

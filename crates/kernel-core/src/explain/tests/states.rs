@@ -190,7 +190,7 @@ fn waiting_for_a_signal() {
     check(
         &story,
         expect![[r#"
-        Waits at step `steps.0` for signal `approval` with key `order 7`, at most until 2026-11-29T14:00:00.000000Z.
+        Waits at step `steps.0` for signal `approval` with key `order 7`, at most until 2026-11-29 14:00:00 UTC.
         - signal: step `steps.0` waits for signal `approval` with key `order 7`
         - deadline: it goes on in 1 h 59 m by itself, whatever happens
         steps.0 waitFor waiting attempt=1
@@ -237,7 +237,7 @@ fn waiting_until_an_instant() {
     check(
         &story,
         expect![[r#"
-        Waits at step `steps.1` until 2026-11-29T12:05:00.000000Z.
+        Waits at step `steps.1` until 2026-11-29 12:05:00 UTC.
         - deadline: it goes on in 5 m by itself, whatever happens
         steps.0 mail completed effect=succeeded
         steps.1 delay waiting attempt=1

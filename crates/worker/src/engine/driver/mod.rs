@@ -75,7 +75,9 @@ pub(crate) async fn drive<S: TxStore>(
         Ok(book) => book,
         Err(left) => return left,
     };
-    let span = spans::run(&book.held.run, book.held.cursor.invocation().trace.as_ref());
+    let trace = book.held.cursor.invocation().trace.clone();
+    spans::claimed(&book.held.run, trace.as_ref());
+    let span = spans::run(&book.held.run, trace.as_ref());
     let left = driver.work(&mut book).instrument(span.clone()).await;
     if let Left::Stored(run, _) = &left {
         span.record("state", run.state().as_str());

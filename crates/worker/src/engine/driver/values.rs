@@ -24,8 +24,14 @@ struct Ask {
     answer: oneshot::Sender<Result<Value, Stop>>,
 }
 
-/// What a call asks its driver to record while it goes on.
-pub(super) struct Asks(mpsc::UnboundedReceiver<Ask>);
+/// What a call asks its driver to record while it goes on: nothing where no resolver could answer it.
+pub(super) struct Asks(Option<mpsc::UnboundedReceiver<Ask>>);
+
+impl Asks {
+    async fn next(&mut self) -> Option<Ask> {
+        self.0.as_mut()?.recv().await
+    }
+}
 
 /// Values of one step, as one of its hooks sees them.
 pub(super) struct Resolving {
@@ -47,9 +53,9 @@ impl Resolving {
     }
 
     /// For a call that may send something as soon as it has a value.
-    pub(super) fn at_once<Tx>(book: &Book<Tx>) -> (Arc<Self>, Asks) {
-        let (driver, asks) = mpsc::unbounded_channel();
-        (Self::new(book, Some(driver)), Asks(asks))
+    pub(super) fn at_once<Tx>(book: &Book<Tx>, values: Option<&Values>) -> (Arc<Self>, Asks) {
+        let (driver, asks) = values.map(|_| mpsc::unbounded_channel()).unzip();
+        (Self::new(book, driver), Asks(asks))
     }
 
     fn new<Tx>(book: &Book<Tx>, driver: Option<mpsc::UnboundedSender<Ask>>) -> Arc<Self> {
@@ -134,7 +140,7 @@ impl<S: TxStore> Driver<S> {
             return Ok(());
         }
         let input = Input::Resolved { step: call.step.clone(), values };
-        self.record(book, input).await.map(|_| ())
+        Box::pin(self.record(book, input)).await.map(|_| ())
     }
 
     /// Waits for a call that may resolve values, and records each before the call sees it. The call goes on
@@ -152,10 +158,9 @@ impl<S: TxStore> Driver<S> {
             let ask = tokio::select! {
                 biased;
                 heard = &mut waiting => return heard,
-                Some(ask) = asks.0.recv() => ask,
+                Some(ask) = asks.next() => ask,
             };
-            let recording = self.record_value(book, call, ask);
-            tokio::pin!(recording);
+            let mut recording = Box::pin(self.record_value(book, call, ask));
             tokio::select! {
                 biased;
                 heard = &mut waiting => {

@@ -27,6 +27,7 @@ impl<'a> Plain<'a> {
             || commit.charge.is_some()
             || after.cancel.is_some()
             || after.resume.is_some()
+            || commit.before.has_effect
             || after.generation != commit.before.generation;
         match (&after.phase, &commit.journal) {
             (Phase::Running { todo: Todo::Steps, lease, .. }, Some(journal)) if !means_more => {

@@ -70,6 +70,11 @@ impl Resolving {
         state.known.clone().unknown_to(&state.recorded)
     }
 
+    /// A value that is recorded, or was resolved already.
+    pub(super) fn known(&self, reference: &str) -> Option<Value> {
+        self.state().known.get(reference).cloned()
+    }
+
     async fn admit(&self, reference: &str, value: Value) -> Result<Value, Stop> {
         if let Err(refused) = self.state().known.admit(reference, &value) {
             return Err(Stop::fail(refused.code, refused.message));
@@ -100,22 +105,18 @@ async fn recorded(
     answered.await.unwrap_or_else(|_| Err(gone()))
 }
 
-/// What answers `cx.resolve(..)` of one hook.
+/// What answers `cx.resolve(..)` of one hook where nothing is recorded.
 pub(super) struct Source {
-    pub(super) values: Option<Values>,
+    pub(super) values: Values,
     pub(super) claim: Claim,
     pub(super) resolver: Arc<OnceLock<Arc<dyn ValueResolver>>>,
     pub(super) resolving: Arc<Resolving>,
 }
 
 impl Source {
-    /// A recorded value, else the application's. `None` is missing, and is not recorded: it may come.
+    /// A value of the application's. `None` is missing, and is not recorded: it may come.
     pub(super) async fn resolve(&self, reference: &str) -> Result<Option<Value>, Stop> {
-        if let Some(known) = self.resolving.state().known.get(reference) {
-            return Ok(Some(known.clone()));
-        }
-        let Some(values) = &self.values else { return Ok(None) };
-        let resolver = self.resolver.get_or_init(|| values(&self.claim)).clone();
+        let resolver = self.resolver.get_or_init(|| (self.values)(&self.claim)).clone();
         match resolver.resolve(reference).await {
             Ok(Some(value)) => self.resolving.admit(reference, value).await.map(Some),
             Ok(None) => Ok(None),

@@ -193,3 +193,31 @@ async fn runs_are_found_by_the_tags_of_their_event() {
     let odd = client.post("/events", event(json!(["two words"]))).await;
     assert_eq!(odd.status, 400);
 }
+
+/// Programs that are traced send the header by themselves; what the body names goes before it.
+#[tokio::test]
+async fn an_event_goes_on_in_the_trace_of_its_request() {
+    let world = World::published().await;
+    let served = Served::of(&world).await;
+    let of = |digit: &str| format!("00-{}-00f067aa0ba902b7-01", digit.repeat(32));
+    let start = |named: Option<String>| {
+        let mut event = json!({
+            "scope": "berlin", "type": "surefoot.start", "workflow": "reorder", "data": { "item": "bolt" },
+        });
+        if let Some(named) = named {
+            event["traceparent"] = json!(named);
+        }
+        event
+    };
+    let trace_of = async |client: &crate::client::Client, named: Option<String>| {
+        let emitted = client.post("/events", start(named)).await.done();
+        let run = emitted["runs"][0].as_str().unwrap().to_owned();
+        client.get(&format!("/runs/{run}")).await.done()["trace"].to_string()
+    };
+    let bare = served.operator();
+    let traced = bare.with("traceparent", of("a"));
+    assert!(trace_of(&traced, None).await.contains(&of("a")));
+    assert!(trace_of(&traced, Some(of("b"))).await.contains(&of("b")));
+    assert_eq!(trace_of(&bare, None).await, "null");
+    assert_eq!(trace_of(&bare.with("traceparent", "nonsense"), None).await, "null");
+}

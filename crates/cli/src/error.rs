@@ -186,11 +186,14 @@ impl CliError {
 
 /// What is not there may be elsewhere: says where it was looked for.
 pub(crate) fn looked_for(error: CliError, place: impl FnOnce() -> String) -> CliError {
-    match error {
-        CliError::Sync(source) if matches!(*source, SyncError::NotFound { .. }) => {
+    if let CliError::Sync(source) = error {
+        if matches!(*source, SyncError::NotFound { .. }) {
             CliError::NotOnServer { place: place(), source }
+        } else {
+            CliError::Sync(source)
         }
-        other => other,
+    } else {
+        error
     }
 }
 

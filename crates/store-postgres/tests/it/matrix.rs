@@ -190,17 +190,17 @@ async fn disturb<S: Scenario<Disturbed>>(scenario: S, step: u64, cases: usize) {
 /// Covers behaviour 129.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_statement_is_lost_the_contract_is_kept() {
-    disturb(EveryClass::new(), 9, 20).await;
+    disturb(EveryClass::new(), 6, 20).await;
 }
 
 /// Covers field fault 38.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_statement_of_a_tree_is_lost_the_contract_is_kept() {
-    disturb(WithChildren::new(), 17, 18).await;
+    disturb(WithChildren::new(), 12, 18).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "soak"]
 async fn every_statement_that_is_lost_leaves_the_contract_kept() {
-    disturb(EveryClass::new(), 1, 180).await;
+    disturb(EveryClass::new(), 1, 120).await;
 }

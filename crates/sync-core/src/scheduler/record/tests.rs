@@ -241,7 +241,7 @@ fn a_backfill_of_very_many_slots_is_refused_and_smaller_ones_are_not() {
     let ask = |record: &ScheduleRecord, minutes: usize| {
         let after = at("2026-03-01T00:00:00Z");
         let minutes = i64::try_from(minutes).unwrap();
-        let until = after.plus(surefoot_kernel_core::Micros::from_secs(60 * minutes));
+        let until = after.plus(Micros::from_secs(60 * minutes));
         record.backfill(Span { after, until }, at("2026-06-01T00:00:00Z"))
     };
     let refused = ask(&record, BACKFILL_SLOTS_MAX + 1).unwrap_err();

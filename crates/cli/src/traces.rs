@@ -41,7 +41,8 @@ impl Traces {
         Ok(Self { exporter: exporter.ok() })
     }
 
-    /// `SUREFOOT_LOG` says what is logged; by default, warnings. Payloads never are.
+    /// `SUREFOOT_LOG` says what is logged; by default, warnings, and none of the broker's client: what goes wrong there
+    /// comes back as an error. Payloads never are.
     pub(crate) fn log_to_stderr(&self) {
         let spans = self.exporter.as_ref().map(|exporter| {
             let ours = EnvFilter::new("off,surefoot=info,surefoot_worker=info");
@@ -68,7 +69,8 @@ impl Traces {
         Ok(Self {})
     }
 
-    /// `SUREFOOT_LOG` says what is logged; by default, warnings. Payloads never are.
+    /// `SUREFOOT_LOG` says what is logged; by default, warnings, and none of the broker's client: what goes wrong there
+    /// comes back as an error. Payloads never are.
     pub(crate) fn log_to_stderr(&self) {
         let _ = tracing_subscriber::registry().with(log()).try_init();
     }
@@ -81,7 +83,8 @@ fn log<S>() -> impl tracing_subscriber::Layer<S>
 where
     S: tracing::Subscriber + for<'span> tracing_subscriber::registry::LookupSpan<'span>,
 {
-    let filter = EnvFilter::try_from_env("SUREFOOT_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    let filter = EnvFilter::try_from_env("SUREFOOT_LOG")
+        .unwrap_or_else(|_| EnvFilter::new("warn,async_nats=off"));
     tracing_subscriber::fmt::layer().with_writer(io::stderr).with_filter(filter)
 }
 

@@ -81,7 +81,7 @@ pub use ports::{
     SetActivation, SignalError, SignalRow, SignalSent, Source, Standing, StoreError, StoreFact,
     Stored, StoredVersion, TASK_SIGNAL, TIMELINE_MAX_SLICES, TakeOverRequest, Task, TaskEnd,
     TaskEnded, TaskHold, TaskState, TaskStore, Trace, TxStore, TxWork, ValueResolver, WakeBus,
-    Work, WorkflowRow,
+    Work, WorkDue, WorkflowRow,
 };
 pub use run::{
     Attention, CancelRequest, Failure, Fenced, Lease, Mode, OpenEffect, Origin, Parent, Phase,

@@ -205,6 +205,7 @@ fn fits(run: &Run, request: &ClaimRequest) -> bool {
     origin.app == request.app
         && origin.mode == request.mode
         && request.footprints.contains(&origin.footprint)
+        && request.tree.is_none_or(|root| root == origin.root)
 }
 
 pub(super) fn journal_after(

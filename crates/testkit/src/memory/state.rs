@@ -291,6 +291,9 @@ impl State {
             };
             self.audit.push((after.origin.app.clone(), row));
         }
+        if before.state() == RunState::Failed && after.state() == RunState::Queued {
+            self.retry_tasks(after.id);
+        }
         self.family_moved(&before, &after, now);
         after
     }

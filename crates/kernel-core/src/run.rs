@@ -491,7 +491,13 @@ impl Run {
     /// What a write was decided on.
     #[must_use]
     pub const fn stamp(&self) -> Stamp {
-        Stamp { run: self.id, generation: self.generation, revision: self.revision, seq: self.seq }
+        Stamp {
+            run: self.id,
+            generation: self.generation,
+            revision: self.revision,
+            seq: self.seq,
+            has_effect: self.effect().is_some(),
+        }
     }
 
     /// Whether a step has paid already.
@@ -518,6 +524,8 @@ pub struct Stamp {
     pub revision: u64,
     /// Journaled facts before the write.
     pub seq: u64,
+    /// Whether an effect was open: a write may settle it. Fences nothing.
+    pub has_effect: bool,
 }
 
 /// Why a write is refused.

@@ -142,6 +142,7 @@ statements! {
     RUN_CANCELED = "run/canceled",
     RUN_CLAIMABLE = "run/claimable",
     RUN_COMMIT_MOVES = "run/commit_moves",
+    RUN_COMMIT_ONE = "run/commit_one",
     RUN_COMMIT_STEPS = "run/commit_steps",
     RUN_DUE = "run/due",
     RUN_FENCE = "run/fence",

@@ -9,7 +9,9 @@ use sqlx::postgres::PgTransactionManager;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqlSafeStr, SqlStr};
 use sqlx_core::transaction::TransactionManager;
 
-use surefoot_kernel_core::{Budget, Committed, Locked, Stamp, StoreError, Timestamp, TxWork, Work};
+use surefoot_kernel_core::{
+    Budget, Commit, Committed, Locked, Stamp, StoreError, Timestamp, TxWork, Work,
+};
 
 use crate::budget;
 use crate::clock::StoreClock;
@@ -19,8 +21,8 @@ use crate::error::{
 use crate::keys::Key;
 use crate::options::PostgresOptions;
 use crate::pool::{Borrowed, Pool, Use};
-use crate::run::commit::{Verdict, commit_one};
-use crate::run::fast::{Said as Plain, Way, commit_plain_in};
+use crate::run::commit::commit_one;
+use crate::run::fast::{Kept, Way, commit_in};
 use crate::run::row::read_run;
 use crate::sql;
 use crate::store::now;
@@ -116,9 +118,7 @@ impl Transactions {
             Ok((Work::Rollback, _)) => open.roll_back().await.map(|()| None),
             Ok((Work::Commit(_), _)) if began.elapsed() >= self.limit => Err(self.over()),
             Ok((Work::Commit(commit), transaction)) => {
-                open.back_to_kernel(&transaction).await?;
-                let written = self.commit_last(&mut open, &commit).await;
-                match written {
+                match self.commit_last(&mut open, &commit, &transaction).await {
                     Ok(committed) => open.end().await.map(|()| Some(committed)),
                     Err(error) => {
                         open.rollback().await;
@@ -161,16 +161,20 @@ impl Transactions {
     async fn commit_last(
         &self,
         open: &mut PostgresTransaction,
-        commit: &surefoot_kernel_core::Commit,
+        commit: &Commit,
+        transaction: &str,
     ) -> Result<Committed, StoreError> {
+        open.check_depth()?;
         if Way::of(commit) <= Way::Move {
-            match commit_plain_in(open, commit, self.clock.offset()).await? {
-                Plain::Final(Verdict::Written(committed)) => return Ok(*committed),
-                Plain::Final(Verdict::Refused(error)) => return Err(error),
-                // The row says more than the commit does.
-                Plain::Final(Verdict::Busy) | Plain::NotPlain => {}
+            let written = commit_in(commit, transaction, self.clock.offset())?;
+            let written = written.fetch_optional(&mut **open).await.map_err(not_whole)?;
+            if let Some(row) = written {
+                let kept = Kept::read(&row).map_err(store_error)?;
+                return Ok(kept.committed(commit.after.clone()));
             }
         }
+        // The row says more than the commit does, or it is not the step's transaction any more.
+        open.back_to_kernel(transaction).await?;
         let now: Timestamp = now(open, &self.clock).await?;
         commit_one(open, commit, now).await
     }
@@ -217,7 +221,6 @@ impl PostgresTransaction {
 
     /// The same for the transaction of a step, by its number.
     async fn back_to_kernel(&mut self, transaction: &str) -> Result<(), StoreError> {
-        self.check_depth()?;
         let rows = sqlx::raw_sql(TO_KERNEL).fetch_all(&mut *self.conn).await.map_err(not_whole)?;
         let now: Option<String> =
             rows.first().map_or(Ok(None), |row| row.try_get("transaction")).map_err(not_whole)?;

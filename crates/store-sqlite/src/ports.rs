@@ -132,7 +132,7 @@ impl ChildStore for SqliteStore {
 #[async_trait]
 impl EventStore for SqliteStore {
     async fn event_emit(&self, emit: Emit) -> Result<Emission, EmitError> {
-        self.writer().ask(emit::Record(emit)).await
+        self.writer().emit(emit).await
     }
 
     async fn event_dispatch(&self, app: &App, limit: u32) -> Result<Dispatched, StoreError> {

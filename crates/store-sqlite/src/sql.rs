@@ -3,48 +3,66 @@
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
-/// How many rows a multi-row statement writes at once: few texts, so that each stays prepared.
-pub(crate) const SIZES: [usize; 7] = [64, 32, 16, 8, 4, 2, 1];
+use sqlx::Sqlite;
+use sqlx::query::Query;
+use sqlx::sqlite::SqliteArguments;
 
-/// A statement with a list of rows, in each of the sizes.
+pub(crate) type Statement<'q> = Query<'q, Sqlite, SqliteArguments>;
+
+/// How many rows the texts of a multi-row statement have: few texts, so that each stays prepared.
+const SIZES: [usize; 7] = [1, 2, 4, 8, 16, 32, ROWS_MAX];
+/// The most rows of one statement.
+pub(crate) const ROWS_MAX: usize = 64;
+
+/// A statement with a list of rows, in each of the sizes. Rows that are too many are left blank, and such a row neither
+/// matches nor writes anything: a message to the connection costs more than they do.
 #[derive(Debug)]
-pub(crate) struct Rows([String; SIZES.len()]);
+pub(crate) struct Rows {
+    texts: [String; SIZES.len()],
+    columns: usize,
+}
 
 impl Rows {
     fn new(template: &str, row: &str) -> Self {
-        Self(SIZES.map(|size| {
+        let texts = SIZES.map(|size| {
             let mut rows = String::new();
             for index in 0..size {
                 let comma = if index == 0 { "" } else { ", " };
                 let _ = write!(rows, "{comma}{row}");
             }
             template.replace("/*rows*/", &rows)
-        }))
+        });
+        Self { texts, columns: row.matches('?').count() }
     }
 
     /// Several statements as one, so that they are one message to the connection.
     fn together(parts: &[&Self]) -> Self {
-        Self(SIZES.map(|size| {
+        let texts = SIZES.map(|size| {
             let texts: Vec<&str> = parts.iter().map(|part| part.text(size)).collect();
             texts.join(";\n")
-        }))
+        });
+        Self { texts, columns: 0 }
     }
 
-    /// The text for so many rows, which is one of [`SIZES`].
+    /// The text for so many rows, at most [`ROWS_MAX`].
     pub(crate) fn text(&self, rows: usize) -> &str {
-        let index = SIZES.iter().position(|size| *size == rows);
-        index.and_then(|index| self.0.get(index)).map_or("", String::as_str)
+        let fitting = SIZES.iter().zip(&self.texts).find(|(size, _)| **size >= rows);
+        fitting.map_or("", |(_, text)| text)
+    }
+
+    /// Leaves the rows blank that the text for so many has besides.
+    pub(crate) fn blank<'q>(&self, mut query: Statement<'q>, rows: usize) -> Statement<'q> {
+        let size = SIZES.into_iter().find(|size| *size >= rows).unwrap_or(rows);
+        for _ in 0..(size - rows) * self.columns {
+            query = query.bind(None::<i64>);
+        }
+        query
     }
 }
 
-/// Cuts a list into pieces whose lengths are of [`SIZES`].
-pub(crate) fn pieces<T>(mut rest: &[T]) -> impl Iterator<Item = &[T]> {
-    std::iter::from_fn(move || {
-        let size = SIZES.into_iter().find(|size| *size <= rest.len())?;
-        let (piece, behind) = rest.split_at_checked(size)?;
-        rest = behind;
-        Some(piece)
-    })
+/// Cuts a list into what fits into one statement each.
+pub(crate) fn pieces<T>(list: &[T]) -> std::slice::Chunks<'_, T> {
+    list.chunks(ROWS_MAX)
 }
 
 macro_rules! statements {
@@ -102,7 +120,6 @@ statements! {
     VERSION_LIST = "version/list",
     EVENT_ORIGINAL = "event/original",
     EVENT_MATCH = "event/match",
-    EVENT_INSERT = "event/insert",
     EVENT_DELIVERY_WRITE = "event/delivery_write",
     EVENT_DUE = "event/due",
     EVENT_TO_DISPATCH = "event/to_dispatch",
@@ -116,7 +133,6 @@ statements! {
     SIGNAL_MORE = "signal/more",
     SIGNAL_SETTLE = "signal/settle",
     SIGNAL_SPEND = "signal/spend",
-    RUN_RESULT_WRITE = "run/result_write",
     RUN_BY_ID = "run/by_id",
     RUN_PAYLOAD = "run/payload",
     RUN_RESULT = "run/result",
@@ -220,6 +236,9 @@ statements! {
 
 row_statements! {
     BUDGET_OPEN = "budget/open", "(?)",
+    EVENT_NEW = "event/new", "(?, ?, ?, ?, ?, ?)",
+    EVENT_INSERT = "event/insert", "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    EVENT_PAYLOAD_WRITE = "event/payload_write", "(?, ?, ?, ?, ?)",
     CHILD_CANCEL = "child/cancel", "?",
     RUN_INSERT = "run/insert", "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     RUN_PAYLOAD_WRITE = "run/payload_write", "(?, ?, ?, ?, ?, ?)",
@@ -232,11 +251,24 @@ row_statements! {
     RUN_STEP = "run/step", "(?, ?, ?, ?, ?, ?, ?, ?, ?)",
     RUN_MOVE = "run/move", "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     JOURNAL_APPEND = "run/journal_append", "(?, ?, ?, ?, ?, ?)",
+    RUN_RESULT_WRITE = "run/result_write", "(?, ?)",
 }
 
 /// Steps and their journals.
 pub(crate) static RUN_PLAIN_WRITE: LazyLock<Rows> =
     LazyLock::new(|| Rows::together(&[&RUN_PLAIN_STEP, &RUN_PLAIN_JOURNAL]));
+
+/// Moves of runs, their journals and results.
+pub(crate) static RUN_MOVES: LazyLock<Rows> =
+    LazyLock::new(|| Rows::together(&[&RUN_MOVE, &JOURNAL_APPEND, &RUN_RESULT_WRITE]));
+
+/// Steps of runs, and their journals.
+pub(crate) static RUN_STEPS: LazyLock<Rows> =
+    LazyLock::new(|| Rows::together(&[&RUN_STEP, &JOURNAL_APPEND]));
+
+/// Events and their payloads.
+pub(crate) static EVENT_RECORD: LazyLock<Rows> =
+    LazyLock::new(|| Rows::together(&[&EVENT_INSERT, &EVENT_PAYLOAD_WRITE]));
 
 /// New runs, what they are started with, and their counters.
 pub(crate) static RUN_START: LazyLock<Rows> =
@@ -246,6 +278,7 @@ pub(crate) static RUN_START: LazyLock<Rows> =
 pub(crate) fn all() -> Vec<(&'static str, &'static str)> {
     let single = SINGLE.iter().copied();
     let many = many().into_iter();
-    let many = many.flat_map(|(name, rows)| rows.0.iter().map(move |text| (name, text.as_str())));
+    let many =
+        many.flat_map(|(name, rows)| rows.texts.iter().map(move |text| (name, text.as_str())));
     single.chain(many).collect()
 }

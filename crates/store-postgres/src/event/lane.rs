@@ -19,10 +19,12 @@ use crate::clock::StoreClock;
 use crate::error::{Fault, Kind, Said, Shared, kind, left_nothing, store_error};
 use crate::options::PostgresOptions;
 use crate::pool::{Pool, Use};
-use crate::writer::Writer;
+use crate::writer::{Turn, Writer};
 
 /// How long the lane waits for a lock.
 const LOCK_WAIT: Duration = Duration::from_millis(100);
+/// How long the lane keeps its turn.
+const TURN_MAX: Duration = Duration::from_millis(5);
 /// How long a part of a batch waits that is sifted: as many times as it can be halved.
 const SIFT_WAIT: Duration = Duration::from_millis(20);
 /// Connections for batches that are sifted.
@@ -114,8 +116,9 @@ struct AtWork {
 impl Lane {
     async fn run(mut self) {
         while let Some(first) = self.next().await {
+            let turn = self.at_work.writer.turns().next().await;
             let batch = self.gather(first);
-            match self.at_work.record(&self.pool, batch).await {
+            match self.in_turn(turn, batch).await {
                 Done::Answered { again } => self.again.extend(again),
                 Done::Halve(batch) => {
                     tokio::spawn(self.at_work.clone().sift(batch));
@@ -125,6 +128,18 @@ impl Lane {
                 }
             }
         }
+    }
+
+    /// A batch that waits for somebody's lock does not keep the committers waiting too.
+    async fn in_turn(&self, turn: Option<Turn>, batch: Vec<Ask>) -> Done {
+        let recording = self.at_work.record(&self.pool, batch);
+        tokio::pin!(recording);
+        tokio::select! {
+            biased;
+            done = &mut recording => return done,
+            () = tokio::time::sleep(TURN_MAX) => drop(turn),
+        }
+        recording.await
     }
 
     async fn next(&mut self) -> Option<Ask> {

@@ -69,7 +69,7 @@ pub(crate) async fn commit_group(
     }
     for (index, write) in indexes.into_iter().zip(writes) {
         if let Some(verdict) = verdicts.get_mut(index) {
-            *verdict = Some(written(write.after.into_owned(), now));
+            *verdict = Some(Verdict::Written(Box::new(written(write.after.into_owned(), now))));
         }
     }
     Ok(verdicts.into_iter().map(|verdict| verdict.unwrap_or(Verdict::Busy)).collect())
@@ -184,8 +184,8 @@ async fn charge<'c>(
     charges.write(conn).await
 }
 
-pub(crate) fn written(run: Run, now: Timestamp) -> Verdict {
-    Verdict::Written(Box::new(Committed { receipt: Receipt::attest(&run), run, now }))
+pub(crate) fn written(run: Run, now: Timestamp) -> Committed {
+    Committed { receipt: Receipt::attest(&run), run, now }
 }
 
 /// One commit alone, that waits for its locks, on a transaction of somebody's.

@@ -10,11 +10,13 @@ use sqlx::query::Query;
 use sqlx::{PgConnection, Postgres, Row};
 use uuid::Uuid;
 
-use surefoot_kernel_core::{Commit, Micros, Phase, RunId, StoreError, Timestamp, Todo};
+use surefoot_kernel_core::{
+    Commit, Committed, Micros, Phase, Run, RunId, StoreError, Timestamp, Todo,
+};
 
-use super::commit::{Verdict, written};
+use super::commit::written;
 use super::entry::{After, Ended, Facts};
-use crate::error::{Fault, commit_error, store_error};
+use crate::error::{Fault, commit_error};
 use crate::keys::Key;
 use crate::sql;
 
@@ -42,10 +44,8 @@ impl Way {
             return Self::Group;
         }
         match &after.phase {
-            Phase::Running { todo: Todo::Steps, .. } => Self::Step,
-            Phase::Running { todo: Todo::Reconcile(_), .. }
-            | Phase::Queued { .. }
-            | Phase::NeedsAttention(_) => Self::Move,
+            Phase::Running { todo: Todo::Steps, .. } if !commit.before.has_effect => Self::Step,
+            Phase::Running { .. } | Phase::Queued { .. } | Phase::NeedsAttention(_) => Self::Move,
             Phase::Waiting(wait) if wait.on.is_none() => Self::Move,
             Phase::Waiting(_) => Self::Group,
             Phase::Succeeded { .. } | Phase::Failed { .. } | Phase::Canceled { .. } => {
@@ -58,9 +58,41 @@ impl Way {
 /// What the statement says of one entry.
 #[derive(Debug)]
 pub(crate) enum Said {
-    Final(Verdict),
+    Written(Kept),
+    /// Nothing of it was written.
+    Refused(StoreError),
+    /// Somebody has its row, or it was changed just now to what the commit was decided on.
+    Busy,
     /// The row has what the statement does not look after: a transaction does.
     NotPlain,
+}
+
+/// What a commit left of the row as it was.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    now: Timestamp,
+    until: Option<i64>,
+    length: Option<i64>,
+}
+
+impl Kept {
+    /// Reads what [`commit_in`] answers.
+    pub(crate) fn read(row: &PgRow) -> Result<Self, sqlx::Error> {
+        let now = Timestamp::from_micros(row.try_get("now")?);
+        Ok(Self { now, until: row.try_get("until")?, length: row.try_get("length")? })
+    }
+
+    /// What was written.
+    pub(crate) fn committed(self, mut run: Run) -> Committed {
+        // A renewal since the run was read is no write of the run: the row kept it.
+        if let (Phase::Running { lease, .. }, Some(until), Some(length)) =
+            (&mut run.phase, self.until, self.length)
+        {
+            lease.until = Timestamp::from_micros(until);
+            lease.length = Micros::new(length);
+        }
+        written(run, self.now)
+    }
 }
 
 /// Writes steps and moves, in order of their runs' ids, at most one a run.
@@ -77,18 +109,22 @@ pub(crate) async fn commit_plain(
     answers(&row, commits).map_err(|error| StoreError::UnknownOutcome(Box::new(error)))
 }
 
-/// The same for one, inside a transaction that is not over.
-pub(crate) async fn commit_plain_in(
-    conn: &mut PgConnection,
-    commit: &Commit,
+/// Writes a step or a move inside the transaction with this number, which has the run's row locked. No row comes of it if
+/// nothing was written: it is another transaction, or the row has what the statement does not look after.
+pub(crate) fn commit_in<'q>(
+    commit: &'q Commit,
+    transaction: &'q str,
     offset: i64,
-) -> Result<Said, StoreError> {
-    let row = statement(&[commit], offset)?.fetch_one(conn).await.map_err(store_error)?;
-    let said = answers(&row, &[commit]).map_err(store_error)?.pop();
-    Ok(said.unwrap_or(Said::Final(Verdict::Busy)))
+) -> Result<Statement<'q>, Fault> {
+    Ok(sqlx::query(sql::RUN_COMMIT_ONE)
+        .bind(After::of(commit)?)
+        .bind(offset)
+        .bind(Facts::of(1, commit))
+        .bind(Ended::of(1, commit))
+        .bind(transaction))
 }
 
-type Statement<'q> = Query<'q, Postgres, PgArguments>;
+pub(crate) type Statement<'q> = Query<'q, Postgres, PgArguments>;
 
 fn statement<'q>(commits: &[&'q Commit], offset: i64) -> Result<Statement<'q>, Fault> {
     let has_moves = commits.iter().any(|commit| Way::of(commit) != Way::Step);
@@ -137,18 +173,9 @@ fn answers(row: &PgRow, commits: &[&Commit]) -> Result<Vec<Said>, sqlx::Error> {
     let mut said: Vec<Option<Said>> = commits.iter().map(|_| None).collect();
     for ((ord, until), length) in applied.into_iter().zip(untils).zip(lengths) {
         let index = usize::try_from(ord).unwrap_or(0).wrapping_sub(1);
-        let (Some(commit), Some(slot)) = (commits.get(index), said.get_mut(index)) else {
-            continue;
-        };
-        let mut run = commit.after.clone();
-        // A renewal since the run was read is no write of the run: the row kept it.
-        if let (Phase::Running { lease, .. }, Some(until), Some(length)) =
-            (&mut run.phase, until, length)
-        {
-            lease.until = Timestamp::from_micros(until);
-            lease.length = Micros::new(length);
+        if let Some(slot) = said.get_mut(index) {
+            *slot = Some(Said::Written(Kept { now, until, length }));
         }
-        *slot = Some(Said::Final(written(run, now)));
     }
     if said.iter().all(Option::is_some) {
         return Ok(said.into_iter().flatten().collect());
@@ -177,11 +204,11 @@ fn found(row: &PgRow) -> Result<HashMap<RunId, Found>, sqlx::Error> {
 /// Why an entry was not written.
 fn refused(commit: &Commit, found: Option<&Found>) -> Said {
     // Locked by somebody, or deleted: whoever waits for it finds out.
-    let Some(found) = found else { return Said::Final(Verdict::Busy) };
+    let Some(found) = found else { return Said::Busy };
     match commit.before.check_counters(found.generation, found.revision) {
-        Err(fenced) => Said::Final(Verdict::Refused(fenced.into())),
+        Err(fenced) => Said::Refused(fenced.into()),
         Ok(()) if !found.plain => Said::NotPlain,
         // It was changed between the snapshot and the lock, to what the commit was decided on.
-        Ok(()) => Said::Final(Verdict::Busy),
+        Ok(()) => Said::Busy,
     }
 }

@@ -14,6 +14,7 @@ use surefoot_kernel_core::{BoxFuture, Commit, RunId, StoreError};
 use super::begin::{begin, commit, rollback};
 use super::job::run_to_end;
 use super::queue::{Ask, Queue};
+use super::turns::{Turn, Turns};
 use crate::clock::StoreClock;
 use crate::error::{Fault, Shared, commit_error};
 use crate::pool::{Connect, Pool};
@@ -67,6 +68,7 @@ pub(crate) struct Committer {
     pub(crate) connect: Connect,
     pub(crate) clock: StoreClock,
     pub(crate) stats: Arc<Stats>,
+    pub(crate) turns: Turns,
     /// Where an entry may wait for its lock.
     pub(crate) side: Arc<Pool>,
     pub(crate) conn: Option<(PgConnection, Instant)>,
@@ -75,9 +77,9 @@ pub(crate) struct Committer {
 impl Committer {
     /// Ends once every handle is dropped and everything is answered.
     pub(crate) async fn run(mut self) {
-        while let Some(batch) = self.queue.next_batch().await {
+        while let Some((batch, turn)) = self.queue.next_batch(&self.turns).await {
             let runs: Vec<RunId> = batch.iter().map(Ask::run_id).collect();
-            let busy = self.batch(batch).await;
+            let busy = self.batch(batch, turn).await;
             self.queue.landed(&runs);
             self.bounce(busy);
         }
@@ -88,7 +90,7 @@ impl Committer {
     }
 
     /// Answers what somebody else has locked.
-    async fn batch(&mut self, batch: Vec<Ask>) -> Vec<Ask> {
+    async fn batch(&mut self, batch: Vec<Ask>, turn: Option<Turn>) -> Vec<Ask> {
         self.stats.batches.fetch_add(1, Ordering::Relaxed);
         self.stats.entries.fetch_add(batch.len() as u64, Ordering::Relaxed);
         let mut conn = match self.connection().await {
@@ -104,6 +106,8 @@ impl Committer {
         let (plain, mut group): (Vec<Ask>, Vec<Ask>) =
             batch.into_iter().partition(|ask| ask.way <= Way::Move);
         let mut done = write_plain(&mut conn, plain, &self.clock).await;
+        // What follows may wait for locks.
+        drop(turn);
         group.append(&mut done.not_plain);
         if done.is_broken {
             // Nothing of these was sent.
@@ -245,14 +249,15 @@ async fn transaction(
 
 fn settle_plain(asks: Vec<Ask>, said: Vec<Said>) -> Outcome {
     let mut outcome = Outcome::default();
-    let mut verdicts = Vec::with_capacity(asks.len());
     for (ask, said) in asks.into_iter().zip(said) {
         match said {
-            Said::Final(verdict) => verdicts.push((ask, verdict)),
+            Said::Written(kept) => ask.written(kept),
+            Said::Refused(error) => ask.answer(Err(error)),
+            Said::Busy => outcome.busy.push(ask),
             Said::NotPlain => outcome.not_plain.push(ask),
         }
     }
-    outcome.and(settle(verdicts.into_iter()))
+    outcome
 }
 
 fn settle(verdicts: impl Iterator<Item = (Ask, Verdict)>) -> Outcome {

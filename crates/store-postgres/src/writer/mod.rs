@@ -7,6 +7,7 @@ pub(crate) mod begin;
 mod committer;
 mod job;
 mod queue;
+mod turns;
 
 use std::sync::Arc;
 
@@ -25,6 +26,7 @@ use crate::run::fast::Way;
 use crate::run::renew::renew;
 
 pub(crate) use self::job::{Cx, Lane, Op};
+pub(crate) use self::turns::{Turn, Turns};
 
 /// Connections for commits that wait for a row, and for takeovers, which have to wait too.
 const SIDE_SEATS: usize = 4;
@@ -40,6 +42,7 @@ struct Inner {
     clock: StoreClock,
     commits: Arc<Queue>,
     stats: Arc<Stats>,
+    turns: Turns,
     side: Arc<Pool>,
     take_over: Arc<Pool>,
     claim: Arc<Pool>,
@@ -61,6 +64,7 @@ impl Writer {
             clock: options.clock.clone(),
             commits: Arc::default(),
             stats: Arc::default(),
+            turns: Turns::new(options.committers),
             side: Pool::new(options, Use::Kernel, SIDE_SEATS),
             take_over: Pool::new(options, Use::Kernel, TAKE_OVER_SEATS),
             claim: Pool::new(options, Use::Kernel, CLAIM_SEATS),
@@ -73,6 +77,7 @@ impl Writer {
                 connect: Connect::new(options, Use::Commits),
                 clock: inner.clock.clone(),
                 stats: inner.stats.clone(),
+                turns: inner.turns.clone(),
                 side: inner.side.clone(),
                 conn: None,
             };
@@ -104,6 +109,10 @@ impl Writer {
         request: RenewRequest,
     ) -> Result<Vec<(RunId, Renewed)>, StoreError> {
         renew(&self.0.renewals, &self.0.clock, &request).await
+    }
+
+    pub(crate) fn turns(&self) -> &Turns {
+        &self.0.turns
     }
 
     pub(crate) fn stats(&self) -> &Stats {

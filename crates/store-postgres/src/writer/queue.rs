@@ -8,7 +8,8 @@ use tokio::sync::{Notify, oneshot};
 
 use surefoot_kernel_core::{Commit, Committed, RunId, StoreError};
 
-use crate::run::fast::Way;
+use super::turns::{Turn, Turns};
+use crate::run::fast::{Kept, Way};
 
 /// At most so many entries in one batch.
 const ENTRIES_MAX: usize = 500;
@@ -50,6 +51,11 @@ impl Ask {
     /// Whoever asked may be gone: then nobody needs the answer.
     pub(crate) fn answer(self, answer: Result<Committed, StoreError>) {
         drop(self.reply.send(answer));
+    }
+
+    /// It was written as it was decided.
+    pub(crate) fn written(self, kept: Kept) {
+        drop(self.reply.send(Ok(kept.committed(self.commit.after))));
     }
 
     pub(crate) fn into_parts(
@@ -101,17 +107,30 @@ impl Queue {
         self.arrived.notify_one();
     }
 
-    /// What waits, in order of the runs' ids: as soon as something does. `None` once the queue is closed and empty.
-    pub(crate) async fn next_batch(&self) -> Option<Vec<Ask>> {
+    /// What waits, in order of the runs' ids: as soon as something does, and there is a turn. `None` once the queue is
+    /// closed and empty.
+    pub(crate) async fn next_batch(&self, turns: &Turns) -> Option<(Vec<Ask>, Option<Turn>)> {
+        loop {
+            self.wait_for_work().await?;
+            let turn = turns.next().await;
+            let mut state = self.state();
+            let batch = state.take();
+            if !batch.is_empty() {
+                if state.has_more() {
+                    self.arrived.notify_one();
+                }
+                return Some((batch, turn));
+            }
+        }
+    }
+
+    /// `None` once the queue is closed and empty.
+    async fn wait_for_work(&self) -> Option<()> {
         loop {
             {
-                let mut state = self.state();
-                let batch = state.take();
-                if !batch.is_empty() {
-                    if state.has_more() {
-                        self.arrived.notify_one();
-                    }
-                    return Some(batch);
+                let state = self.state();
+                if state.has_more() {
+                    return Some(());
                 }
                 if state.closed && state.waiting.is_empty() {
                     // Another committer may wait for the same news.

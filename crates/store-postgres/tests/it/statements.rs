@@ -25,10 +25,15 @@ async fn every_statement_is_prepared_and_bears_its_name() {
 
 /// The plan of a statement as it is made on empty tables, and kept, under the settings of the kernel's connections.
 async fn plan_of(conn: &mut PgConnection, name: &str) -> String {
-    let (_, text) = statements().into_iter().find(|(of, _)| *of == name).unwrap();
     let settings =
         "SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; SET jit = off";
     sqlx::raw_sql(settings).execute(&mut *conn).await.unwrap();
+    plan_as_it_is(conn, name).await
+}
+
+/// The same under the settings that the connection has.
+async fn plan_as_it_is(conn: &mut PgConnection, name: &str) -> String {
+    let (_, text) = statements().into_iter().find(|(of, _)| *of == name).unwrap();
     let prepare = format!("PREPARE explained AS {text}");
     sqlx::raw_sql(AssertSqlSafe(prepare)).execute(&mut *conn).await.unwrap();
     let counted = "SELECT cardinality(parameter_types) AS count FROM pg_prepared_statements
@@ -59,6 +64,21 @@ async fn a_batch_of_commits_goes_by_the_key_of_the_run() {
             assert!(!plan.contains("Seq Scan"), "{name}: {plan}");
             assert!(!plan.contains("Hash Join") && !plan.contains("Merge Join"), "{name}: {plan}");
             assert!(plan.contains("hashed SubPlan"), "{name}: {plan}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_runs_under_the_settings_of_an_application_goes_by_its_key() {
+    for server in Server::BOTH {
+        let database = Database::on(server).await;
+        let mut conn = database.raw().await;
+        // Beside that a parameter stands for any value, as it does once a plan is kept.
+        sqlx::raw_sql("SET plan_cache_mode = force_generic_plan").execute(&mut conn).await.unwrap();
+        for name in ["run/commit_one", "run/hold"] {
+            let plan = plan_as_it_is(&mut conn, name).await;
+            assert!(plan.contains("Scan using run_pkey on run"), "{name}: {plan}");
+            assert!(!plan.contains("Seq Scan"), "{name}: {plan}");
         }
     }
 }

@@ -8,4 +8,4 @@ INSERT INTO surefoot_run (
     wake_at, wait_app_wide, wait_scope, wait_kind, wait_key,
     effect_step, effect_action, effect_state, effect_since, effect_evidence,
     cancel, detail, signal, resume
-) VALUES /*rows*/
+) SELECT * FROM (VALUES /*rows*/) WHERE column1 IS NOT NULL

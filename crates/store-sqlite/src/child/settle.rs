@@ -72,6 +72,7 @@ pub(crate) async fn begin_cancels(
         for run in piece {
             query = query.bind(run.to_bytes().to_vec());
         }
+        query = sql::CHILD_CANCEL.blank(query, piece.len());
         query.execute(&mut *conn).await?;
     }
     Ok(())

@@ -8,10 +8,11 @@ use surefoot_kernel_core::{
 };
 
 use super::emit::{
-    Match, Recorded, insert_run, new_run, packed, read_event_id, read_json, sixteen, unreadable,
+    Match, Recorded, new_run, packed, read_event_id, read_json, sixteen, started_with, unreadable,
 };
 use crate::error::Fault;
 use crate::retention::place::being_deleted;
+use crate::run::insert::insert;
 use crate::sql;
 use crate::writer::{Cx, Lane, Op};
 
@@ -164,7 +165,8 @@ pub(crate) async fn create_runs(
             authorization: read_json(delivery, "authorization")?,
         };
         runs.push(matched.run);
-        insert_run(conn, &new_run(recorded, &matched, now), recorded, &matched).await?;
+        let run = new_run(recorded, &matched, now);
+        insert(conn, &run, started_with(recorded, &matched)).await?;
     }
     if runs.is_empty() {
         return Err(unreadable());

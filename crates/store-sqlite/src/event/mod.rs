@@ -2,4 +2,5 @@
 
 pub(crate) mod dispatch;
 pub(crate) mod emit;
+pub(crate) mod record;
 pub(crate) mod signal;

@@ -56,6 +56,7 @@ pub(crate) async fn insert_all(
                 .bind(origin.created_at.micros());
             query = bind_state(query, run, None, None)?;
         }
+        query = sql::RUN_INSERT.blank(query, piece.len());
         for (run, with) in piece {
             let actor = actor_of(with.authorization);
             query = query
@@ -66,9 +67,11 @@ pub(crate) async fn insert_all(
                 .bind(json_opt(actor.as_ref())?)
                 .bind(json_opt(with.trace)?);
         }
+        query = sql::RUN_PAYLOAD_WRITE.blank(query, piece.len());
         for (run, _) in piece {
             query = query.bind(run.id.to_bytes().to_vec());
         }
+        query = sql::BUDGET_OPEN.blank(query, piece.len());
         query.execute(&mut *conn).await?;
     }
     Ok(())

@@ -27,6 +27,7 @@ impl<'a> Plain<'a> {
             || commit.charge.is_some()
             || after.cancel.is_some()
             || after.resume.is_some()
+            || commit.before.has_effect
             || after.generation != commit.before.generation;
         match (&after.phase, &commit.journal) {
             (Phase::Running { todo: Todo::Steps, lease, .. }, Some(journal)) if !means_more => {
@@ -69,6 +70,7 @@ pub(crate) async fn write(
             .bind(json_opt(run.charged.as_ref())?)
             .bind(json_opt(run.last_failure.as_ref())?);
     }
+    query = sql::RUN_PLAIN_STEP.blank(query, steps.len());
     for step in steps {
         query = query
             .bind(step.commit.after.id.to_bytes().to_vec())
@@ -78,6 +80,7 @@ pub(crate) async fn write(
             .bind(now.micros())
             .bind(&*step.journal.facts);
     }
+    query = sql::RUN_PLAIN_JOURNAL.blank(query, steps.len());
     let written = query.execute(conn).await?.rows_affected();
     if written == 2 * steps.len() as u64 {
         return Ok(true);
@@ -97,6 +100,7 @@ async fn are_plain(conn: &mut SqliteConnection, steps: &[Plain<'_>]) -> Result<b
             .bind(lease.owner.to_bytes().to_vec())
             .bind(lease.length.get());
     }
+    query = sql::RUN_PLAIN.blank(query, steps.len());
     let plain: i64 = query.fetch_one(conn).await?.try_get("plain")?;
     Ok(usize::try_from(plain).is_ok_and(|plain| plain == steps.len()))
 }

@@ -30,6 +30,7 @@ pub(crate) async fn runs_by_no(
         for no in piece {
             query = query.bind(*no);
         }
+        query = sql::RUN_BY_NO.blank(query, piece.len());
         for row in query.fetch_all(&mut *conn).await? {
             match read_run(&row) {
                 Ok((head, run)) => drop(found.insert(head.no, (head, run))),
@@ -51,6 +52,7 @@ pub(crate) async fn heads(
         for run in piece {
             query = query.bind(run.to_bytes().to_vec());
         }
+        query = sql::RUN_HEADS.blank(query, piece.len());
         for row in query.fetch_all(&mut *conn).await? {
             match Head::read(&row) {
                 Ok((run, head)) => drop(found.insert(run, Ok(head))),

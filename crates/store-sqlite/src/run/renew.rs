@@ -56,6 +56,7 @@ async fn renew(
         for no in piece {
             query = query.bind(*no);
         }
+        query = sql::RUN_RENEW.blank(query, piece.len());
         query.execute(&mut *conn).await?;
     }
     Ok(answers)

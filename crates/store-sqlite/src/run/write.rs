@@ -2,9 +2,8 @@
 
 use std::borrow::Cow;
 
-use sqlx::query::Query;
-use sqlx::sqlite::SqliteArguments;
-use sqlx::{Sqlite, SqliteConnection};
+use serde_json::Value;
+use sqlx::SqliteConnection;
 
 use surefoot_kernel_core::{
     Audit, Commit, JournalText, OpenEffect, Phase, Run, RunState, StepKey, TASK_SIGNAL, Timestamp,
@@ -14,9 +13,7 @@ use surefoot_kernel_core::{
 use super::row::{Head, detail_of, int, json_opt};
 use crate::child::settle::settle;
 use crate::error::Fault;
-use crate::sql::{self, pieces};
-
-type Statement<'q> = Query<'q, Sqlite, SqliteArguments>;
+use crate::sql::{self, Statement, pieces};
 
 /// One row to write, its stamp checked already.
 #[derive(Debug)]
@@ -84,6 +81,21 @@ impl<'a> Write<'a> {
         self.head.state == RunState::Failed && self.after.state() == RunState::Queued
     }
 
+    /// What the run ended with, if this is its end.
+    fn result(&self) -> Option<&Value> {
+        match &self.after.phase {
+            Phase::Succeeded { result, .. } => {
+                Some(result).filter(|it| !it.is_null() && self.head.state != RunState::Succeeded)
+            }
+            Phase::Queued { .. }
+            | Phase::Running { .. }
+            | Phase::Waiting(_)
+            | Phase::NeedsAttention(_)
+            | Phase::Failed { .. }
+            | Phase::Canceled { .. } => None,
+        }
+    }
+
     /// The claim that the run is held by, if it is still the one that claimed it.
     fn nonce(&self) -> Option<i64> {
         self.after.lease()?;
@@ -130,32 +142,25 @@ pub(crate) async fn write_rows(
 ) -> Result<(), Fault> {
     let (steps, moves): (Vec<&Write<'_>>, Vec<_>) = writes.iter().partition(|it| it.is_step());
     for piece in pieces(&steps) {
-        let mut query = sqlx::query(sql::RUN_STEP.text(piece.len()));
+        let mut query = sqlx::query(sql::RUN_STEPS.text(piece.len()));
         for write in piece {
             query = bind_step(query, write)?;
         }
+        query = bind_journals(sql::RUN_STEP.blank(query, piece.len()), piece, now);
         query.execute(&mut *conn).await?;
     }
     for piece in pieces(&moves) {
-        let mut query = sqlx::query(sql::RUN_MOVE.text(piece.len()));
+        let mut query = sqlx::query(sql::RUN_MOVES.text(piece.len()));
         for write in piece {
             query = query.bind(write.head.no);
             query = bind_state(query, &write.after, write.nonce(), write.signal())?;
         }
-        query.execute(&mut *conn).await?;
-    }
-    let journaled: Vec<_> = writes.iter().filter_map(|it| Some((it, it.journal?))).collect();
-    for piece in pieces(&journaled) {
-        let mut query = sqlx::query(sql::JOURNAL_APPEND.text(piece.len()));
-        for (write, journal) in piece {
-            query = query
-                .bind(write.head.no)
-                .bind(int(journal.seq))
-                .bind(int(journal.count))
-                .bind(int(write.after.generation))
-                .bind(now.micros())
-                .bind(&*journal.facts);
+        query = bind_journals(sql::RUN_MOVE.blank(query, piece.len()), piece, now);
+        for write in piece {
+            let result = write.result();
+            query = query.bind(result.map(|_| write.head.no)).bind(result.map(ToString::to_string));
         }
+        query = sql::RUN_RESULT_WRITE.blank(query, piece.len());
         query.execute(&mut *conn).await?;
     }
     for write in writes {
@@ -170,13 +175,6 @@ async fn write_rest(
     write: &Write<'_>,
     now: Timestamp,
 ) -> Result<(), Fault> {
-    if let Phase::Succeeded { result, .. } = &write.after.phase
-        && !result.is_null()
-        && write.head.state != RunState::Succeeded
-    {
-        let query = sqlx::query(sql::RUN_RESULT_WRITE);
-        query.bind(write.head.no).bind(result.to_string()).execute(&mut *conn).await?;
-    }
     if let Some(signal) = write.spent() {
         let query = sqlx::query(sql::SIGNAL_SPEND);
         query.bind(now.micros()).bind(signal).execute(&mut *conn).await?;
@@ -228,6 +226,25 @@ pub(crate) async fn audit_write(
         .execute(conn)
         .await?;
     Ok(())
+}
+
+/// `run/journal_append`: a row for each, blank where nothing is journaled.
+fn bind_journals<'q>(
+    mut query: Statement<'q>,
+    writes: &[&'q Write<'_>],
+    now: Timestamp,
+) -> Statement<'q> {
+    for write in writes {
+        let journal = write.journal;
+        query = query
+            .bind(journal.map(|_| write.head.no))
+            .bind(journal.map(|journal| int(journal.seq)))
+            .bind(journal.map(|journal| int(journal.count)))
+            .bind(int(write.after.generation))
+            .bind(now.micros())
+            .bind(journal.map(|journal| &*journal.facts));
+    }
+    sql::JOURNAL_APPEND.blank(query, writes.len())
 }
 
 /// `run/step`: the columns that steps write.

@@ -5,9 +5,12 @@ use std::time::Instant;
 use sqlx::SqliteConnection;
 use tokio::sync::oneshot;
 
-use surefoot_kernel_core::{BoxFuture, Commit, Committed, RunId, StoreError, Timestamp};
+use surefoot_kernel_core::{
+    BoxFuture, Commit, Committed, Emission, Emit, EmitError, StoreError, Timestamp,
+};
 
-use crate::error::{PortError, Said, Shared};
+use crate::error::{Fault, PortError, Said, Shared};
+use crate::event::record::emit_all;
 use crate::run::commit::commit_group;
 
 /// Who goes first.
@@ -143,44 +146,87 @@ impl<O: Op> Job for Ask<O> {
     }
 }
 
-/// A commit and who asked for it: written together with others.
-pub(crate) struct AskCommit {
-    pub(crate) commit: Commit,
-    pub(crate) since: Instant,
-    outcome: Option<Result<Committed, StoreError>>,
-    reply: oneshot::Sender<Result<Committed, StoreError>>,
+/// What several of a kind are told, each by itself.
+pub(crate) type Answers<G> = Vec<Result<<G as Grouped>::Out, <G as Grouped>::Err>>;
+
+/// What is written together with others of its kind.
+pub(crate) trait Grouped: Sized + Send + Sync + 'static {
+    type Out: Send;
+    type Err: PortError;
+
+    /// What it roughly adds to a transaction.
+    fn bytes(&self) -> usize;
+
+    /// Each has an answer of its own: an error costs all of them, a verdict only one.
+    fn write(
+        conn: &mut SqliteConnection,
+        some: &[&Self],
+        now: Timestamp,
+    ) -> impl Future<Output = Result<Answers<Self>, Fault>> + Send;
 }
 
-impl AskCommit {
-    pub(crate) fn new(
-        commit: Commit,
-        reply: oneshot::Sender<Result<Committed, StoreError>>,
-    ) -> Self {
-        Self { commit, since: Instant::now(), outcome: None, reply }
-    }
+impl Grouped for Commit {
+    type Out = Committed;
+    type Err = StoreError;
 
-    pub(crate) fn run_id(&self) -> RunId {
-        self.commit.before.run
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        let journal = self.commit.journal.as_ref().map_or(0, |journal| journal.facts.len());
+    fn bytes(&self) -> usize {
+        let journal = self.journal.as_ref().map_or(0, |journal| journal.facts.len());
         journal.saturating_add(512)
     }
+
+    async fn write(
+        conn: &mut SqliteConnection,
+        some: &[&Self],
+        now: Timestamp,
+    ) -> Result<Answers<Self>, Fault> {
+        commit_group(conn, some, now).await
+    }
 }
 
-/// Commits of different runs.
-pub(crate) struct CommitGroup(pub(crate) Vec<AskCommit>);
+impl Grouped for Emit {
+    type Out = Emission;
+    type Err = EmitError;
 
-impl CommitGroup {
+    fn bytes(&self) -> usize {
+        let (data, context) = (self.event.data.text(), self.event.context.text());
+        data.len().saturating_add(context.len())
+    }
+
+    async fn write(
+        conn: &mut SqliteConnection,
+        some: &[&Self],
+        now: Timestamp,
+    ) -> Result<Answers<Self>, Fault> {
+        emit_all(conn, some, now).await
+    }
+}
+
+/// One of them, and who asked for it.
+pub(crate) struct Waiting<G: Grouped> {
+    pub(crate) what: G,
+    pub(crate) since: Instant,
+    outcome: Option<Result<G::Out, G::Err>>,
+    reply: oneshot::Sender<Result<G::Out, G::Err>>,
+}
+
+impl<G: Grouped> Waiting<G> {
+    pub(crate) fn new(what: G, reply: oneshot::Sender<Result<G::Out, G::Err>>) -> Self {
+        Self { what, since: Instant::now(), outcome: None, reply }
+    }
+}
+
+/// Some that are written at once.
+pub(crate) struct Group<G: Grouped>(pub(crate) Vec<Waiting<G>>);
+
+impl<G: Grouped> Group<G> {
     /// Each on its own.
-    pub(crate) fn split(self) -> Vec<Self> {
-        self.0.into_iter().map(|ask| Self(vec![ask])).collect()
+    pub(crate) fn split(self) -> impl Iterator<Item = Self> {
+        self.0.into_iter().map(|ask| Self(vec![ask]))
     }
 
     pub(crate) async fn run(&mut self, conn: &mut SqliteConnection, cx: Cx) -> Step {
-        let commits: Vec<&Commit> = self.0.iter().map(|ask| &ask.commit).collect();
-        match commit_group(conn, &commits, cx.now).await {
+        let some: Vec<&G> = self.0.iter().map(|ask| &ask.what).collect();
+        match G::write(conn, &some, cx.now).await {
             Ok(outcomes) => {
                 for (ask, outcome) in self.0.iter_mut().zip(outcomes) {
                     ask.outcome = Some(outcome);
@@ -191,7 +237,7 @@ impl CommitGroup {
                 let error = StoreError::from(fault);
                 let step = Step::of(Some(&error));
                 if let [ask] = &mut *self.0 {
-                    ask.outcome = Some(Err(error));
+                    ask.outcome = Some(Err(error.into()));
                 }
                 step
             }

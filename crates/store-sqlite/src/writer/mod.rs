@@ -18,9 +18,9 @@ use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use sqlx_core::transaction::TransactionManager;
 use tokio::sync::{mpsc, oneshot};
 
-use surefoot_kernel_core::{Commit, Committed, StoreError};
+use surefoot_kernel_core::{Commit, Committed, Emission, Emit, EmitError, StoreError};
 
-use self::job::{Ask, AskCommit, Fate, Job, Step};
+use self::job::{Ask, Fate, Job, Step, Waiting};
 use self::lock::{Pause, Turn, begin_immediate};
 use self::queue::{Entry, Queue, Taken};
 use crate::clock::StoreClock;
@@ -37,7 +37,8 @@ const REST_AFTER: Duration = Duration::from_millis(20);
 const REST: Duration = Duration::from_millis(1);
 
 pub(crate) enum Request {
-    Commit(Box<AskCommit>),
+    Commit(Box<Waiting<Commit>>),
+    Emit(Box<Waiting<Emit>>),
     Job(Lane, Box<dyn Job>),
 }
 
@@ -66,8 +67,14 @@ impl WriterHandle {
 
     pub(crate) async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
         let (reply, answer) = oneshot::channel();
-        self.send(Request::Commit(Box::new(AskCommit::new(commit, reply))))?;
+        self.send(Request::Commit(Box::new(Waiting::new(commit, reply))))?;
         answer.await.unwrap_or_else(|_| Err(gone()))
+    }
+
+    pub(crate) async fn emit(&self, emit: Emit) -> Result<Emission, EmitError> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Request::Emit(Box::new(Waiting::new(emit, reply))))?;
+        answer.await.unwrap_or_else(|_| Err(gone().into()))
     }
 
     pub(crate) fn stats(&self) -> &Stats {

@@ -3,12 +3,12 @@
 use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
-use super::job::{AskCommit, CommitGroup, Fate, Job, Lane, Step};
+use super::job::{Fate, Group, Grouped, Job, Lane, Step, Waiting};
 use super::{Request, job::Cx};
-use crate::sql::SIZES;
+use crate::sql::ROWS_MAX;
 
 use sqlx::SqliteConnection;
-use surefoot_kernel_core::RunId;
+use surefoot_kernel_core::{Commit, Emit, RunId};
 
 /// At most so many entries in one transaction.
 const ENTRIES_MAX: usize = 500;
@@ -19,13 +19,15 @@ const BYTES_MAX: usize = 8 * 1024 * 1024;
 #[derive(Default)]
 pub(crate) struct Queue {
     lanes: [VecDeque<Box<dyn Job>>; Lane::COUNT],
-    commits: VecDeque<AskCommit>,
+    commits: VecDeque<Waiting<Commit>>,
+    emits: VecDeque<Waiting<Emit>>,
 }
 
 /// What is written at once.
 pub(crate) enum Entry {
     One(Box<dyn Job>),
-    Commits(CommitGroup),
+    Commits(Group<Commit>),
+    Emits(Group<Emit>),
 }
 
 impl Entry {
@@ -33,6 +35,7 @@ impl Entry {
         match self {
             Self::One(job) => job.run(conn, cx).await,
             Self::Commits(group) => group.run(conn, cx).await,
+            Self::Emits(group) => group.run(conn, cx).await,
         }
     }
 
@@ -40,6 +43,7 @@ impl Entry {
         match self {
             Self::One(job) => job.settle(fate),
             Self::Commits(group) => group.settle(fate),
+            Self::Emits(group) => group.settle(fate),
         }
     }
 
@@ -47,7 +51,8 @@ impl Entry {
     pub(crate) fn split(self) -> Vec<Self> {
         match self {
             Self::One(_) => vec![self],
-            Self::Commits(group) => group.split().into_iter().map(Self::Commits).collect(),
+            Self::Commits(group) => group.split().map(Self::Commits).collect(),
+            Self::Emits(group) => group.split().map(Self::Emits).collect(),
         }
     }
 }
@@ -75,6 +80,7 @@ impl Queue {
     pub(crate) fn push(&mut self, request: Request) {
         match request {
             Request::Commit(ask) => self.commits.push_back(*ask),
+            Request::Emit(ask) => self.emits.push_back(*ask),
             Request::Job(lane, job) => {
                 if let Some(queue) = self.lanes.get_mut(lane as usize) {
                     queue.push_back(job);
@@ -84,7 +90,9 @@ impl Queue {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.commits.is_empty() && self.lanes.iter().all(VecDeque::is_empty)
+        self.commits.is_empty()
+            && self.emits.is_empty()
+            && self.lanes.iter().all(VecDeque::is_empty)
     }
 
     /// The next entry of a transaction, if it has room for one.
@@ -99,9 +107,29 @@ impl Queue {
         }
         let group = self.next_commits(taken);
         if !group.is_empty() {
-            return Some(Entry::Commits(CommitGroup(group)));
+            return Some(Entry::Commits(Group(group)));
+        }
+        if self.are_emits_next() {
+            return Some(Entry::Emits(Group(self.next_emits(taken))));
         }
         self.pop(Lane::Rest, taken).map(Entry::One)
+    }
+
+    /// Events are written together; they and the rest go in the order in which they came.
+    fn are_emits_next(&self) -> bool {
+        let rest = self.lanes.get(Lane::Rest as usize).and_then(VecDeque::front);
+        let emit = self.emits.front();
+        emit.is_some_and(|emit| rest.is_none_or(|rest| emit.since <= rest.since()))
+    }
+
+    fn next_emits(&mut self, taken: &mut Taken) -> Vec<Waiting<Emit>> {
+        let mut group = Vec::new();
+        while group.len() < ROWS_MAX && !taken.is_full() {
+            let Some(ask) = self.emits.pop_front() else { break };
+            taken.add(ask.what.bytes());
+            group.push(ask);
+        }
+        group
     }
 
     fn pop(&mut self, lane: Lane, taken: &mut Taken) -> Option<Box<dyn Job>> {
@@ -111,13 +139,13 @@ impl Queue {
     }
 
     /// Commits of different runs; a second one of a run waits for the next transaction.
-    fn next_commits(&mut self, taken: &mut Taken) -> Vec<AskCommit> {
+    fn next_commits(&mut self, taken: &mut Taken) -> Vec<Waiting<Commit>> {
         let mut group = Vec::new();
         let mut later = VecDeque::new();
-        while group.len() < SIZES[0] && !taken.is_full() {
+        while group.len() < ROWS_MAX && !taken.is_full() {
             let Some(ask) = self.commits.pop_front() else { break };
-            if taken.runs.insert(ask.run_id()) {
-                taken.add(ask.bytes());
+            if taken.runs.insert(ask.what.before.run) {
+                taken.add(ask.what.bytes());
                 group.push(ask);
             } else {
                 later.push_back(ask);
@@ -139,10 +167,15 @@ impl Queue {
                 }
             }
         }
-        while self.commits.front().is_some_and(|ask| is_late(ask.since)) {
-            if let Some(ask) = self.commits.pop_front() {
-                CommitGroup(vec![ask]).settle(Fate::RolledBack);
-            }
+        expire(&mut self.commits, is_late);
+        expire(&mut self.emits, is_late);
+    }
+}
+
+fn expire<G: Grouped>(waiting: &mut VecDeque<Waiting<G>>, is_late: impl Fn(Instant) -> bool) {
+    while waiting.front().is_some_and(|ask| is_late(ask.since)) {
+        if let Some(ask) = waiting.pop_front() {
+            Group(vec![ask]).settle(Fate::RolledBack);
         }
     }
 }

@@ -9,8 +9,8 @@ use surefoot_kernel_core::plan::SchedulePlan;
 use surefoot_kernel_core::{
     Activation, App, AuditRow, Budget, ChildGroup, Commit, Committed, Delete, Dependency,
     EffectKey, EventId, EventStatus, Invocation, Phase, Place, Receipt, Rejection, RowInput, Run,
-    RunId, Scope, SessionId, SessionReport, StepKey, StoreError, StoredVersion, Timestamp,
-    TraceContext, VersionId, Wait, Wake, WorkflowKey, apply, decide_row,
+    RunId, RunState, Scope, SessionId, SessionReport, StepKey, StoreError, StoredVersion,
+    Timestamp, TraceContext, VersionId, Wait, Wake, WorkflowKey, apply, decide_row,
 };
 
 use super::tasks::TaskEntry;

@@ -131,6 +131,48 @@ pub async fn two_processes_that_emit_one_key_at_once_record_one_event<F: StoreFa
     assert_eq!(world.claim().await.len(), 10);
 }
 
+/// A store may record many in one go: what one of them is, is its own.
+pub async fn of_events_emitted_at_once_each_gets_its_own_answer<F: StoreFactory>(world: &World<F>) {
+    world.publish("flow", listening()).await;
+    let first = world.emit(low().dedupe_key("old")).await;
+    let mut emits = tokio::task::JoinSet::new();
+    for index in 0..100_u32 {
+        let event = match index % 5 {
+            0 => low(),
+            1 => low().dedupe_key("old"),
+            2 => Event::new("stock.unheard", json!({ "index": index })),
+            3 => low().deferred(),
+            _ => low().dedupe_key(format!("new:{}", index % 2)),
+        };
+        let (store, emit) = (world.store.clone(), world.emission(event));
+        emits.spawn(async move { (index, emit.id, store.event_emit(emit).await.unwrap()) });
+    }
+    let mut keyed = Vec::new();
+    for (index, id, emission) in emits.join_all().await {
+        let said = (emission.new, emission.matched, emission.runs.len());
+        match index % 5 {
+            0 => assert_eq!((said, emission.event), ((true, 1, 1), id)),
+            1 => assert_eq!((said, &emission.runs), ((false, 1, 1), &first.runs)),
+            2 => assert_eq!((said, emission.event), ((true, 0, 0), id)),
+            3 => assert_eq!((said, emission.event), ((true, 1, 0), id)),
+            _ => keyed.push(emission),
+        }
+    }
+    assert_eq!(keyed.iter().filter(|emission| emission.new).count(), 2);
+    let mut dispatched = 0;
+    loop {
+        let pass = world.store.event_dispatch(&app(), 100).await.unwrap();
+        dispatched += pass.dispatched.len();
+        if !pass.more {
+            break;
+        }
+    }
+    assert_eq!(dispatched, 20);
+    let claimed: BTreeSet<RunId> = world.claim().await.iter().map(|run| run.id).collect();
+    assert_eq!(claimed.len(), 1 + 20 + 20 + 2);
+    assert!(keyed.iter().all(|emission| claimed.contains(&emission.runs[0])));
+}
+
 /// An emit in doubt is sent again under its own id, with or without a key.
 ///
 /// Covers field fault 66.

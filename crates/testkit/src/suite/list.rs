@@ -94,6 +94,7 @@ macro_rules! store_suite {
                     an_eager_start_keeps_to_its_slots_and_footprints
                     duplicates_and_deferred_events_start_nothing_eagerly
                     each_event_matches_exactly_one_version_while_one_is_published
+                    of_events_emitted_at_once_each_gets_its_own_answer
                     an_event_of_full_size_is_kept_whole
                 }
                 dispatch {

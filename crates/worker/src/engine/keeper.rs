@@ -194,7 +194,8 @@ async fn hear_of_cancels(store: &dyn KeeperStore, shift: &Shift, scan: Micros) {
 
 /// A hold with what the store is asked about it; neither question looks at the revision.
 fn with_stamp(hold: Arc<Hold>) -> (Arc<Hold>, Stamp) {
-    let stamp = Stamp { run: hold.run(), generation: hold.generation(), revision: 0, seq: 0 };
+    let (run, generation) = (hold.run(), hold.generation());
+    let stamp = Stamp { run, generation, revision: 0, seq: 0, has_effect: false };
     (hold, stamp)
 }
 

@@ -21,7 +21,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
-    Eager, Held, Measure, Micros, Run, RunId, Stored, Timestamp, Trace, TxStore, VersionId, WakeBus,
+    ChildStore, Eager, Held, Measure, Micros, Run, RunId, Stored, Timestamp, Trace, TxStore,
+    VersionId, WakeBus,
 };
 use surefoot_language::Loaded;
 use surefoot_sync_core::ScheduleStore;
@@ -73,6 +74,8 @@ pub(crate) struct Settings {
 pub(crate) struct Engine<S: TxStore> {
     pub(crate) kernel: Kernel<S>,
     pub(crate) settings: Settings,
+    /// The store, as contexts of hooks have it.
+    children: Arc<dyn ChildStore>,
     modules: Vec<Arc<dyn Loaded<S::Tx>>>,
     footprints: Footprints,
     slots: Arc<Semaphore>,
@@ -104,6 +107,7 @@ impl<S: TxStore> Engine<S> {
         let offers = modules.iter().map(|module| module.footprint().clone()).collect();
         let engine = Arc::new(Self {
             footprints: Footprints::new(offers),
+            children: Arc::new(kernel.store().clone()),
             slots: Arc::new(Semaphore::new(settings.slots)),
             held: Mutex::new(Lru::new(HELD_MAX, HELD_MAX_BYTES)),
             plans: Mutex::new(Lru::new(PLANS_MAX, u64::MAX)),

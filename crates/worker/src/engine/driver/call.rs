@@ -68,7 +68,7 @@ impl<S: TxStore> Driver<S> {
         let cx = self.context(book, call, &guard, Heeds::Cancel, call.timeout, nothing);
         self.tell_start(call);
         let heard = if pure.is_heavy() {
-            self.call_heavy(book, pure, call, cx, &guard).await?
+            Box::pin(self.call_heavy(book, pure, call, cx, &guard)).await?
         } else {
             match caught_call(|| pure.run(&cx, &call.config)) {
                 Ok(value) => Heard::Back { value, told: Told::Nothing },
@@ -116,7 +116,7 @@ impl<S: TxStore> Driver<S> {
     ) -> Result<Said, Left> {
         self.still_ours()?;
         let guard = self.hold.begin_hook(true);
-        let (resolving, asks) = Resolving::at_once(book);
+        let (resolving, asks) = Resolving::at_once(book, self.engine.settings.values.as_ref());
         let cx = self.context(book, call, &guard, Heeds::Cancel, call.timeout, resolving);
         let fence = self.fence();
         self.tell_start(call);
@@ -160,7 +160,7 @@ impl<S: TxStore> Driver<S> {
             return Ok(Said::Answer(Answer::NotCalled));
         }
         let guard = self.hold.begin_hook(true);
-        let (resolving, asks) = Resolving::at_once(book);
+        let (resolving, asks) = Resolving::at_once(book, self.engine.settings.values.as_ref());
         let cx = self.context(book, call, &guard, Heeds::Cancel, call.timeout, resolving);
         let fence = self.fence();
         self.tell_start(call);

@@ -102,24 +102,24 @@ impl<S: TxStore> Driver<S> {
         if self.hold.is_lost() {
             return Err(Left::Lost);
         }
-        let after = facts.iter().fold(book.held.run.clone(), apply);
-        let before = book.before;
         let mut all = std::mem::take(&mut book.pending.facts);
         let pending = all.len();
         all.extend(facts);
         let asked = self.shift.now();
-        let writing = self.write(|| Commit::of(before, after.clone(), &all));
+        let (before, run) = (book.before, &book.held.run);
+        let new = all.get(pending..).unwrap_or_default();
+        let after = || new.iter().fold(run.clone(), apply);
+        let writing = self.write(|| Commit::of(before, after(), &all));
         let answer = writing.instrument(spans::commit(all.len())).await;
         match answer {
             Ok(committed) => {
-                let new = all.get(pending..).unwrap_or_default();
                 self.stored(book, (committed, asked), &all, new)?;
                 Ok(Written::Stored)
             }
             Err(error) => {
                 all.truncate(pending);
                 book.pending.facts = all;
-                self.overcome(book, &error).await
+                Box::pin(self.overcome(book, &error)).await
             }
         }
     }

@@ -33,7 +33,9 @@ struct Port {
     hold: Arc<Hold>,
     heeds: Heeds,
     until: Option<Micros>,
-    source: Source,
+    /// Where values come from that are not recorded, if from anywhere.
+    source: Option<Source>,
+    resolving: Arc<Resolving>,
     children: Arc<dyn ChildStore>,
     before: Stamp,
     step: StepKey,
@@ -51,7 +53,13 @@ impl StepPort for Port {
     }
 
     fn resolve<'a>(&'a self, reference: &'a str) -> BoxFuture<'a, Result<Option<Value>, Stop>> {
-        Box::pin(self.source.resolve(reference))
+        Box::pin(async move {
+            match (self.resolving.known(reference), &self.source) {
+                (Some(known), _) => Ok(Some(known)),
+                (None, Some(source)) => source.resolve(reference).await,
+                (None, None) => Ok(None),
+            }
+        })
     }
 
     fn time_left(&self) -> Option<Duration> {
@@ -103,25 +111,25 @@ impl<S: TxStore> Driver<S> {
         resolving: Arc<Resolving>,
     ) -> StepCx {
         let invocation = book.invocation();
-        let origin = &book.held.run.origin;
-        let claim = Claim {
-            run: book.held.run.id,
-            scope: origin.scope.clone(),
-            workflow: origin.workflow.clone(),
-            invocation: invocation.clone(),
-        };
+        let source = self.engine.settings.values.as_ref().map(|values| Source {
+            values: values.clone(),
+            claim: Claim {
+                run: book.held.run.id,
+                scope: book.held.run.origin.scope.clone(),
+                workflow: book.held.run.origin.workflow.clone(),
+                invocation: invocation.clone(),
+            },
+            resolver: self.resolver.clone(),
+            resolving: resolving.clone(),
+        });
         let port = Port {
             shift: self.shift.clone(),
             hold: self.hold.clone(),
             heeds,
             until: limit.map(|limit| plus(self.shift.now(), limit)),
-            source: Source {
-                values: self.engine.settings.values.clone(),
-                claim,
-                resolver: self.resolver.clone(),
-                resolving,
-            },
-            children: Arc::new(self.engine.kernel.store().clone()),
+            source,
+            resolving,
+            children: self.engine.children.clone(),
             before: book.before,
             step: call.step.clone(),
         };

@@ -20,8 +20,8 @@ mod values;
 use std::sync::{Arc, OnceLock};
 
 use surefoot_kernel_core::{
-    Answer, Command, Durability, EffectClass, Failure, Input, Measure, Phase as RunPhase, Prepared,
-    Rejection, RowInput, Run, Timestamp, Todo, TxStore, ValueResolver, decide,
+    Answer, Command, Durability, EffectClass, Failure, Input, Measure, Micros, Phase as RunPhase,
+    Prepared, Rejection, RowInput, Run, Timestamp, Todo, TxStore, ValueResolver, decide,
 };
 use tracing::Instrument as _;
 
@@ -71,7 +71,8 @@ pub(crate) async fn drive<S: TxStore>(
     let resolver = Arc::default();
     let driver = Driver { engine, shift, hold, resolver };
     driver.shift.alone(&driver.hold).await;
-    let mut book = match driver.open(taken).await {
+    // What is done once, or hardly ever, is kept out of the future that each step is polled through.
+    let mut book = match Box::pin(driver.open(taken)).await {
         Ok(book) => book,
         Err(left) => return left,
     };
@@ -119,7 +120,7 @@ impl<S: TxStore> Driver<S> {
         }
         // The keeper heard of a cancel request that no commit of this run has met yet.
         if self.hold.is_canceled() && book.held.run.cancel.is_none() {
-            self.reload(book).await?;
+            Box::pin(self.reload(book)).await?;
         }
         let may_leave = matches!(book.held.run.phase, RunPhase::Running { todo: Todo::Steps, .. });
         if self.shift.phase() >= Phase::HandingOver && may_leave {
@@ -135,29 +136,30 @@ impl<S: TxStore> Driver<S> {
                 self.prepare(book, call).instrument(span).await
             }
             Command::Call(call) => {
-                let (class, span) = (call.class, spans::step(&call));
-                self.timed(class, self.call(book, call)).instrument(span).await
+                let (class, asked) = (call.class, self.shift.now());
+                let span = spans::step(&call);
+                let done = self.call(book, call).instrument(span).await;
+                self.executed(class, asked);
+                done
             }
             Command::Transact(call) => {
-                let (class, span) = (EffectClass::Transactional, spans::step(&call));
-                self.timed(class, self.transact(book, call)).instrument(span).await
+                let (span, asked) = (spans::step(&call), self.shift.now());
+                let done = Box::pin(self.transact(book, call)).instrument(span).await;
+                self.executed(EffectClass::Transactional, asked);
+                done
             }
             Command::Reconcile(call) => {
                 let span = spans::reconcile(&call);
-                self.reconcile(book, call).instrument(span).await
+                Box::pin(self.reconcile(book, call)).instrument(span).await
             }
-            Command::Spawn(spawn) => self.spawn(book, spawn).await,
-            Command::Collect(collect) => self.collect(collect).await,
+            Command::Spawn(spawn) => Box::pin(self.spawn(book, spawn)).await,
+            Command::Collect(collect) => Box::pin(self.collect(collect)).await,
         }
     }
 
-    /// Executes a step, and measures how long it took.
-    async fn timed<T>(&self, class: EffectClass, executing: impl Future<Output = T> + Send) -> T {
-        let asked = self.shift.now();
-        let done = executing.await;
+    fn executed(&self, class: EffectClass, asked: Micros) {
         let took = minus(self.shift.now(), asked);
         self.engine.measure(Measure::Executed { class, took });
-        done
     }
 
     /// Decides about an input and makes the facts as durable as the decision asks. An answer in hand is kept until it

@@ -110,7 +110,7 @@ impl<S: TxStore> Driver<S> {
         match halt {
             Halt::LeaseLost => Err(Left::Lost),
             Halt::Canceled => {
-                self.reload(book).await?;
+                Box::pin(self.reload(book)).await?;
                 if book.held.run.cancel.is_some() {
                     return Ok(None);
                 }

@@ -24,8 +24,14 @@ struct Ask {
     answer: oneshot::Sender<Result<Value, Stop>>,
 }
 
-/// What a call asks its driver to record while it goes on.
-pub(super) struct Asks(mpsc::UnboundedReceiver<Ask>);
+/// What a call asks its driver to record while it goes on: nothing where no resolver could answer it.
+pub(super) struct Asks(Option<mpsc::UnboundedReceiver<Ask>>);
+
+impl Asks {
+    async fn next(&mut self) -> Option<Ask> {
+        self.0.as_mut()?.recv().await
+    }
+}
 
 /// Values of one step, as one of its hooks sees them.
 pub(super) struct Resolving {
@@ -47,9 +53,9 @@ impl Resolving {
     }
 
     /// For a call that may send something as soon as it has a value.
-    pub(super) fn at_once<Tx>(book: &Book<Tx>) -> (Arc<Self>, Asks) {
-        let (driver, asks) = mpsc::unbounded_channel();
-        (Self::new(book, Some(driver)), Asks(asks))
+    pub(super) fn at_once<Tx>(book: &Book<Tx>, values: Option<&Values>) -> (Arc<Self>, Asks) {
+        let (driver, asks) = values.map(|_| mpsc::unbounded_channel()).unzip();
+        (Self::new(book, driver), Asks(asks))
     }
 
     fn new<Tx>(book: &Book<Tx>, driver: Option<mpsc::UnboundedSender<Ask>>) -> Arc<Self> {
@@ -62,6 +68,11 @@ impl Resolving {
     pub(super) fn gathered(&self) -> StepValues {
         let state = self.state();
         state.known.clone().unknown_to(&state.recorded)
+    }
+
+    /// A value that is recorded, or was resolved already.
+    pub(super) fn known(&self, reference: &str) -> Option<Value> {
+        self.state().known.get(reference).cloned()
     }
 
     async fn admit(&self, reference: &str, value: Value) -> Result<Value, Stop> {
@@ -94,22 +105,18 @@ async fn recorded(
     answered.await.unwrap_or_else(|_| Err(gone()))
 }
 
-/// What answers `cx.resolve(..)` of one hook.
+/// What answers `cx.resolve(..)` of one hook where nothing is recorded.
 pub(super) struct Source {
-    pub(super) values: Option<Values>,
+    pub(super) values: Values,
     pub(super) claim: Claim,
     pub(super) resolver: Arc<OnceLock<Arc<dyn ValueResolver>>>,
     pub(super) resolving: Arc<Resolving>,
 }
 
 impl Source {
-    /// A recorded value, else the application's. `None` is missing, and is not recorded: it may come.
+    /// A value of the application's. `None` is missing, and is not recorded: it may come.
     pub(super) async fn resolve(&self, reference: &str) -> Result<Option<Value>, Stop> {
-        if let Some(known) = self.resolving.state().known.get(reference) {
-            return Ok(Some(known.clone()));
-        }
-        let Some(values) = &self.values else { return Ok(None) };
-        let resolver = self.resolver.get_or_init(|| values(&self.claim)).clone();
+        let resolver = self.resolver.get_or_init(|| (self.values)(&self.claim)).clone();
         match resolver.resolve(reference).await {
             Ok(Some(value)) => self.resolving.admit(reference, value).await.map(Some),
             Ok(None) => Ok(None),
@@ -134,7 +141,7 @@ impl<S: TxStore> Driver<S> {
             return Ok(());
         }
         let input = Input::Resolved { step: call.step.clone(), values };
-        self.record(book, input).await.map(|_| ())
+        Box::pin(self.record(book, input)).await.map(|_| ())
     }
 
     /// Waits for a call that may resolve values, and records each before the call sees it. The call goes on
@@ -152,10 +159,9 @@ impl<S: TxStore> Driver<S> {
             let ask = tokio::select! {
                 biased;
                 heard = &mut waiting => return heard,
-                Some(ask) = asks.0.recv() => ask,
+                Some(ask) = asks.next() => ask,
             };
-            let recording = self.record_value(book, call, ask);
-            tokio::pin!(recording);
+            let mut recording = Box::pin(self.record_value(book, call, ask));
             tokio::select! {
                 biased;
                 heard = &mut waiting => {

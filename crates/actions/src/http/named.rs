@@ -74,7 +74,7 @@ steps:
       json: { deep: [{ token: { secret: C } }], base: "${{ inputs.base }}" }
       confirm: { url: "${{ inputs.base }}", headers: { Authorization: { secret: D } } }
     catch:
-      - if: { condition: "${{ true }}" }
+      - if: "${{ true }}"
         then:
           - httpCall: { url: https://a.example, headers: { Authorization: { secret: E } } }
       - httpCall: { url: https://a.example, headers: { Authorization: { secret: "${{ inputs.base }}" } } }

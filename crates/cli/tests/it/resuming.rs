@@ -17,7 +17,7 @@ const PATIENT: &str = r#"
 inputs:
   supplier: { type: text, required: true }
 steps:
-  - waitFor: { signal: go, key: now }
+  - waitFor: { kind: go, key: now }
   - httpRequest:
       method: POST
       url: "${{ inputs.supplier }}/orders"
@@ -43,7 +43,7 @@ fn waiting(shell: &Shell, supplier: &Supplier, more: &[&str]) -> (Child, String)
     let inputs = inputs(supplier);
     let line = [&["run", "patient.yaml", "--inputs", &inputs], more].concat();
     let mut command = equipped(shell, &line);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let since = Instant::now();
     loop {
         let listed = shell.run("runs --json");
@@ -52,7 +52,11 @@ fn waiting(shell: &Shell, supplier: &Supplier, more: &[&str]) -> (Child, String)
         if let Some(run) = run.into_iter().find(|run| run["state"] == "waiting") {
             return (child, run["id"].as_str().unwrap().to_owned());
         }
-        assert!(since.elapsed() < PATIENCE, "it does not wait: {listed}");
+        let has_ended = child.try_wait().unwrap().is_some();
+        if has_ended || since.elapsed() >= PATIENCE {
+            child.kill().unwrap();
+            panic!("it does not wait: {:?}", did(child.wait_with_output().unwrap()));
+        }
         std::thread::sleep(SOON);
     }
 }
@@ -122,6 +126,7 @@ fn the_same_key_is_the_same_run() {
         let did = again();
         assert_eq!(did.code, 0, "{did:?}");
         assert!(did.err.contains("was started before") && did.out.contains(&run), "{did:?}");
+        assert!(!did.err.contains("left alone"), "{did:?}");
     }
     assert_eq!(supplier.asked().len(), 1);
     assert_eq!(shell.json("runs")["runs"].as_array().unwrap().len(), 1);

@@ -57,8 +57,8 @@ pub(super) async fn start(
     let store = store::embedded(cx.store_url(), Need::Created).await?;
     let needs = Needs::of_tree(&store, &place, &from.workflow, &from.plan, offered.footprint());
     needs.await?.check(settings).await?;
-    unfinished::tell(cx, &store, &place).await?;
     let run = from.begin(cx, &store, &place, offered.manifest()).await?;
+    unfinished::tell(cx, &store, &place, run).await?;
     work(cx, store, Task { settings, app: place.app, run }).await
 }
 

@@ -1,6 +1,8 @@
 //! Runs of earlier commands that are not over: nothing works on them by itself.
 
-use surefoot_kernel_core::{Mode, OperatorStore as _, PlanStore as _, RunFilter, RunRow, RunState};
+use surefoot_kernel_core::{
+    Mode, OperatorStore as _, PlanStore as _, RunFilter, RunId, RunRow, RunState,
+};
 use surefoot_operator::OperatorError;
 use surefoot_store_sqlite::SqliteStore;
 
@@ -15,11 +17,12 @@ const NAMED_MAX: usize = 5;
 /// How many are looked at.
 const LOOKED_MAX: u32 = 100;
 
-/// Says which there are, and how to go on with them.
+/// Says which there are beside this one, and how to go on with them.
 pub(super) async fn tell(
     cx: &Context<'_>,
     store: &SqliteStore,
     place: &Place,
+    own: RunId,
 ) -> Result<(), CliError> {
     let filter = RunFilter {
         app: Some(place.app.clone()),
@@ -36,7 +39,7 @@ pub(super) async fn tell(
     };
     let page = store.run_list(filter).await.map_err(OperatorError::from)?;
     let mut open = Vec::new();
-    for row in page.rows {
+    for row in page.rows.into_iter().filter(|row| row.run.id != own) {
         let version = store.version_load(row.run.origin.version).await;
         let version = version.map_err(OperatorError::from)?;
         if version.is_some_and(|version| version.footprint.module == MODULE) {

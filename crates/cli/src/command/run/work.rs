@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use surefoot_actions::ai::AiWorker;
-use surefoot_kernel_core::{App, RunId, RunState};
+use surefoot_kernel_core::{App, Code, OperatorStore as _, RunId, RunState, SessionId};
 use surefoot_operator::Operator;
 use surefoot_store_sqlite::SqliteStore;
 use surefoot_worker::Kernel;
@@ -15,12 +15,16 @@ use crate::command::watch::follow;
 use crate::command::{Context, Printed};
 use crate::error::CliError;
 use crate::interrupt::interrupted;
-use crate::page::to_stderr;
+use crate::page::{clean, to_stderr};
 
 /// How often the store is asked how far the run is.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// How long a run is this process's without a sign of life: nobody should have to wait long to go on after a crash.
 const LEASE: Duration = Duration::from_secs(30);
+
+/// How often, and how many times at most, it is asked whether the worker is listed: only words depend on it.
+const LISTED_EVERY: Duration = Duration::from_millis(5);
+const LISTED_LOOKS: usize = 200;
 
 /// What there is to do.
 pub(super) struct Task<'a> {
@@ -37,7 +41,9 @@ pub(super) async fn work(
     let operator = Operator::new(store.clone(), cx.actor());
     let BuiltInModule { module, ai } = builtin::for_tree(&store, &app, settings, run)?;
     let thinking = ai.map(AiWorker::start);
-    let working = Kernel::new(app, store).worker(module).tree(run).lease(LEASE).start().await?;
+    let kernel = Kernel::new(app.clone(), store.clone());
+    let working = kernel.worker(module).tree(run).lease(LEASE).start().await?;
+    until_listed(&store, &app, working.session()).await;
     let printed = watch(cx, &operator, run).await;
     // What is under way goes on to the end of its step, and no further.
     working.stop(Duration::ZERO).await;
@@ -45,6 +51,17 @@ pub(super) async fn work(
         thinking.stop().await;
     }
     printed
+}
+
+/// Before that, an explanation would say that nobody can take the run.
+async fn until_listed(store: &SqliteStore, app: &App, session: SessionId) {
+    for _ in 0..LISTED_LOOKS {
+        let listed = store.session_list(app).await.unwrap_or_default();
+        if listed.iter().any(|row| row.session == session) {
+            return;
+        }
+        tokio::time::sleep(LISTED_EVERY).await;
+    }
 }
 
 async fn watch(cx: &Context<'_>, operator: &Operator, run: RunId) -> Result<Printed, CliError> {
@@ -63,9 +80,18 @@ async fn watch(cx: &Context<'_>, operator: &Operator, run: RunId) -> Result<Prin
     }
 }
 
-/// What may be typed about an end that is none that was wanted.
+/// What an end says, and what may be typed about one that is none that was wanted.
 async fn advise(cx: &Context<'_>, operator: &Operator, run: RunId, resume: &str) {
     let Ok(view) = operator.explain(run).await else { return };
+    if view.state == RunState::Succeeded && !cx.is_json() {
+        // What its author has to say.
+        to_stderr(&clean(&format!("{}\n", view.headline)));
+    }
+    if view.headline.contains(Code::FORBIDDEN.as_str()) {
+        to_stderr(
+            "a network that is not of the public internet is allowed by `--allow-network`, such as `127.0.0.0/8`\n",
+        );
+    }
     let explain = cx.typed(&format!("explain {run}"));
     let next = match view.state {
         RunState::Failed => "to try again what failed, `surefoot retry` it, then",

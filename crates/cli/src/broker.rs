@@ -7,7 +7,7 @@ use surefoot_sync_core::{Inventory, Namespace};
 use surefoot_sync_nats::Nats;
 
 use crate::error::CliError;
-use crate::store::without_password;
+use crate::store::without_passwords;
 
 /// The coordination server.
 #[derive(Debug, Clone, Args)]
@@ -29,13 +29,24 @@ pub(crate) struct Broker {
     pub(crate) nats_system: Option<String>,
 }
 
+impl Broker {
+    /// Where it was looked, for whoever finds nothing.
+    pub(crate) fn place(&self) -> String {
+        let url = without_passwords(&self.nats);
+        match &self.namespace {
+            Some(namespace) => format!("in the namespace `{namespace}` on `{url}`"),
+            None => format!("on `{url}`"),
+        }
+    }
+}
+
 /// Connects to the server that is named.
 pub(crate) async fn open(broker: &Broker) -> Result<Arc<dyn Inventory>, CliError> {
     let missing = "this needs the namespace of the application's resources: name it with \
                    `--namespace`";
     let namespace = broker.namespace.clone().ok_or_else(|| CliError::Usage(missing.to_owned()))?;
     let failed = |url: &str| {
-        let url = without_password(url);
+        let url = without_passwords(url);
         move |source| CliError::Broker { url, source: Box::new(source) }
     };
     let nats = Nats::connect(&broker.nats, namespace).await.map_err(failed(&broker.nats))?;

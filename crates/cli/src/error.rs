@@ -36,6 +36,9 @@ pub(crate) enum CliError {
     },
     #[error(transparent)]
     Sync(Box<SyncError>),
+    /// With where it was looked for.
+    #[error("{source} {place}")]
+    NotOnServer { place: String, source: Box<SyncError> },
     #[error(
         "there is no store at `{}`: publish a workflow or emit an event to create one, or name another with `--store`",
         .0.display()
@@ -107,12 +110,14 @@ impl CliError {
             Self::Operator(error) | Self::Helped(HelpedError { source: error, .. }) => {
                 error.class().into()
             }
+            // What no server was asked for is not its fault.
+            Self::Broker { source, .. } if of_sync(source) == Exit::Usage => Exit::Usage,
             Self::Store { .. }
             | Self::Broker { .. }
             | Self::NoStore(_)
             | Self::Runtime(_)
             | Self::Scratch(_) => Exit::Unavailable,
-            Self::Sync(error) => of_sync(error),
+            Self::Sync(error) | Self::NotOnServer { source: error, .. } => of_sync(error),
             Self::NotAStore(_)
             | Self::Unreadable { .. }
             | Self::Input { .. }
@@ -140,6 +145,7 @@ impl CliError {
             Self::Store { .. }
             | Self::Broker { .. }
             | Self::Sync(_)
+            | Self::NotOnServer { .. }
             | Self::Serve(_)
             | Self::Publish(_)
             | Self::Scratch(_)
@@ -178,9 +184,24 @@ impl CliError {
     }
 }
 
+/// What is not there may be elsewhere: says where it was looked for.
+pub(crate) fn looked_for(error: CliError, place: impl FnOnce() -> String) -> CliError {
+    if let CliError::Sync(source) = error {
+        if matches!(*source, SyncError::NotFound { .. }) {
+            CliError::NotOnServer { place: place(), source }
+        } else {
+            CliError::Sync(source)
+        }
+    } else {
+        error
+    }
+}
+
 fn of_sync(error: &SyncError) -> Exit {
     match error {
-        SyncError::Unavailable { .. } | SyncError::UnsupportedServer { .. } => Exit::Unavailable,
+        SyncError::Unavailable { .. }
+        | SyncError::Unauthorized { .. }
+        | SyncError::UnsupportedServer { .. } => Exit::Unavailable,
         SyncError::Conflict { .. } => Exit::Conflict,
         SyncError::InvalidName { .. } | SyncError::InvalidOption { .. } => Exit::Usage,
         SyncError::ConflictingDeclaration { .. }

@@ -85,11 +85,14 @@ impl Cli {
     /// Runs a command; the first argument is the program's name. Never panics; writes to this process's standard
     /// streams.
     pub fn run(self, arguments: impl IntoIterator<Item = OsString>) -> Exit {
+        let arguments: Vec<OsString> = arguments.into_iter().collect();
+        let wants_json = arguments.iter().take_while(|it| *it != "--").any(|it| it == "--json");
         let arguments = match Arguments::try_parse_from(arguments) {
             Ok(arguments) => arguments,
             Err(error) => {
                 if error.use_stderr() {
-                    to_stderr(&page::quoting(&error.render().to_string(), false));
+                    let text = page::quoting(&error.render().to_string(), false);
+                    to_stderr(&if wants_json { usage_as_json(&text) } else { text });
                     return Exit::Usage;
                 }
                 // Help and version are asked for: they go to standard output, and are no failure.
@@ -125,14 +128,33 @@ fn as_json(error: &CliError) -> String {
     let chain = error.chain();
     let (message, causes) =
         chain.split_first().map_or(("", &[][..]), |(first, rest)| (first, rest));
+    json_error(error.code(), (message, causes), error.help(), error.exit())
+}
+
+fn json_error(
+    code: Option<String>,
+    (message, causes): (&str, &[String]),
+    help: Option<&str>,
+    exit: Exit,
+) -> String {
     let error = json!({ "error": {
-        "code": error.code(),
+        "code": code,
         "message": message,
         "causes": causes,
-        "help": error.help(),
-        "exit": error.exit().code(),
+        "help": help,
+        "exit": exit.code(),
     } });
     page::plain_json(&format!("{error}\n"))
+}
+
+/// A refusal of what was typed, for a program: what is wrong, and behind it what may be typed.
+fn usage_as_json(text: &str) -> String {
+    let text = text.trim().strip_prefix("error: ").unwrap_or(text.trim());
+    let (message, help) = match text.split_once("\n\n") {
+        Some((message, help)) => (message, Some(help)),
+        None => (text, None),
+    };
+    json_error(None, (message, &[]), help, Exit::Usage)
 }
 
 /// The error and its causes, once, at the edge.
@@ -151,9 +173,11 @@ fn for_people(error: &CliError) -> String {
     page.into_text()
 }
 
-/// `SUREFOOT_LOG` says what is logged; by default, warnings. Payloads never are.
+/// `SUREFOOT_LOG` says what is logged; by default, warnings, and none of the broker's client: what goes wrong there comes
+/// back as an error. Payloads never are.
 fn log_to_stderr() {
-    let filter = EnvFilter::try_from_env("SUREFOOT_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    let filter = EnvFilter::try_from_env("SUREFOOT_LOG")
+        .unwrap_or_else(|_| EnvFilter::new("warn,async_nats=off"));
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
     // An application may have its own already.
     let _ = subscriber.try_init();

@@ -75,9 +75,32 @@ pub(crate) fn without_password(url: &str) -> String {
     format!("{scheme}{user}@{place}")
 }
 
+/// The same of a list of servers.
+pub(crate) fn without_passwords(urls: &str) -> String {
+    let parts: Vec<&str> = urls.split(',').collect();
+    // A comma inside of a password separates nothing.
+    let is_torn = |part: &&str| part.contains('@') && !part.contains("://");
+    if parts.iter().skip(1).any(is_torn) {
+        return without_password(urls);
+    }
+    parts.into_iter().map(|url| without_password(url.trim())).collect::<Vec<_>>().join(",")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_server_of_a_list_is_named_without_its_password() {
+        for (urls, shown) in [
+            ("nats://a:s3cret@one,nats://b:s3cret@two", "nats://one,nats://two"),
+            ("nats://one:4222, nats://s3cret@two", "nats://one:4222,nats://two"),
+            ("nats://a:s3,cret@one", "nats://one"),
+            ("nats://one:4222", "nats://one:4222"),
+        ] {
+            assert_eq!(without_passwords(urls), shown);
+        }
+    }
 
     #[test]
     fn a_password_is_not_shown() {

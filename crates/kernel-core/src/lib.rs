@@ -80,7 +80,7 @@ pub use ports::{
     Scan, ScheduleRow, Schedules, SendSignal, SessionReport, SessionRow, SetActivation,
     SignalError, SignalRow, SignalSent, Source, Standing, StoreError, StoreFact, Stored,
     StoredVersion, TASK_SIGNAL, TIMELINE_MAX_SLICES, TakeOverRequest, Task, TaskEnd, TaskEnded,
-    TaskHold, TaskState, TaskStore, Trace, TxStore, TxWork, ValueResolver, WakeBus, Work,
+    TaskHold, TaskState, TaskStore, Trace, TxStore, TxWork, ValueResolver, WakeBus, Work, WorkDue,
     WorkflowRow,
 };
 pub use run::{

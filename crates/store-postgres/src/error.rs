@@ -31,6 +31,9 @@ impl Error for Shared {
 #[error("{0}")]
 pub(crate) struct Said(pub(crate) &'static str);
 
+/// Of a session that is not as it was asked for.
+pub(crate) const IN_BETWEEN: &str = "a pooler is in between that drops or refuses what a session asks for: connect to the server itself";
+
 /// What an error means to the transaction that it ended up in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -108,6 +111,16 @@ pub(crate) fn is_transaction_conflict(error: &(dyn Error + 'static)) -> bool {
         next = error.source();
     }
     false
+}
+
+/// What a connection that was refused means. A server refuses nothing that the store asks of a new session: whoever
+/// calls it a breach of the protocol is a pooler.
+pub(crate) fn connect_error(error: sqlx::Error) -> StoreError {
+    match postgres(&error) {
+        // protocol_violation.
+        Some(said) if said.code() == "08P01" => unavailable(IN_BETWEEN),
+        Some(_) | None => store_error(error),
+    }
 }
 
 /// What a failed statement means to its caller.

@@ -4,7 +4,7 @@ use sqlx::{Connection, PgConnection, Row};
 
 use surefoot_kernel_core::StoreError;
 
-use crate::error::{commit_error, store_error, unavailable};
+use crate::error::{IN_BETWEEN, store_error, unavailable};
 use crate::options::PostgresOptions;
 use crate::pool::{Connect, Use};
 use crate::sql;
@@ -20,7 +20,7 @@ const SERVER_MIN: i32 = 150_000;
 pub(crate) async fn migrate(options: &PostgresOptions) -> Result<(), StoreError> {
     let mut conn = Connect::new(options, Use::Kernel).open().await?;
     check_server(&mut conn).await?;
-    let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
+    let known = u32::try_from(options.migrations.len()).unwrap_or(u32::MAX);
     let found = version(&mut conn).await?;
     if found > known {
         return Err(StoreError::SchemaTooNew { found, known });
@@ -29,7 +29,7 @@ pub(crate) async fn migrate(options: &PostgresOptions) -> Result<(), StoreError>
         return Err(unavailable("the database holds no store: is it another program's?"));
     }
     if found < known {
-        apply(&mut conn, known).await?;
+        apply(&mut conn, &options.migrations).await?;
     }
     // Whatever becomes of the connection now, the schema is there.
     drop(conn.close().await);
@@ -40,9 +40,7 @@ async fn check_server(conn: &mut PgConnection) -> Result<(), StoreError> {
     let row = sqlx::query(sql::META_SERVER).fetch_one(conn).await.map_err(store_error)?;
     let version: i32 = row.try_get("version").map_err(store_error)?;
     if !row.try_get::<bool, _>("is_ours").map_err(store_error)? {
-        return Err(unavailable(
-            "a pooler is in between that drops what a session asks for: connect to the server itself",
-        ));
+        return Err(unavailable(IN_BETWEEN));
     }
     if version >= SERVER_MIN {
         Ok(())
@@ -63,7 +61,8 @@ async fn version(conn: &mut PgConnection) -> Result<u32, StoreError> {
     text.parse().map_err(|_| unavailable("the store's schema version is not a number"))
 }
 
-async fn apply(conn: &mut PgConnection, known: u32) -> Result<(), StoreError> {
+async fn apply(conn: &mut PgConnection, migrations: &[&'static str]) -> Result<(), StoreError> {
+    let known = u32::try_from(migrations.len()).unwrap_or(u32::MAX);
     // The clock that comes with `begin` may not exist yet.
     sqlx::raw_sql("BEGIN").execute(&mut *conn).await.map_err(store_error)?;
     sqlx::query(sql::META_LOCK).execute(&mut *conn).await.map_err(store_error)?;
@@ -73,7 +72,7 @@ async fn apply(conn: &mut PgConnection, known: u32) -> Result<(), StoreError> {
         return Err(StoreError::SchemaTooNew { found, known });
     }
     let done = usize::try_from(found).unwrap_or(usize::MAX);
-    for migration in MIGRATIONS.iter().skip(done) {
+    for migration in migrations.iter().skip(done) {
         sqlx::raw_sql(*migration).execute(&mut *conn).await.map_err(store_error)?;
     }
     sqlx::query(sql::META_SET_SCHEMA)
@@ -81,5 +80,6 @@ async fn apply(conn: &mut PgConnection, known: u32) -> Result<(), StoreError> {
         .execute(&mut *conn)
         .await
         .map_err(store_error)?;
-    commit(conn).await.map_err(commit_error)
+    // Whatever became of a COMMIT whose answer was lost: whoever opens the store again finds it.
+    commit(conn).await.map_err(|error| StoreError::Unavailable(Box::new(error)))
 }

@@ -11,6 +11,7 @@ use sqlx::postgres::PgConnectOptions;
 use surefoot_kernel_core::StoreError;
 
 use crate::clock::StoreClock;
+use crate::migrate::MIGRATIONS;
 
 /// How a store is opened: the database, and what may be tuned. The defaults are meant for production.
 ///
@@ -26,6 +27,7 @@ pub struct PostgresOptions {
     pub(crate) lock_wait: Duration,
     pub(crate) transaction_limit: Duration,
     pub(crate) clock: StoreClock,
+    pub(crate) migrations: Vec<&'static str>,
 }
 
 impl PostgresOptions {
@@ -52,6 +54,7 @@ impl PostgresOptions {
             lock_wait: Duration::from_secs(30),
             transaction_limit: Duration::from_secs(60),
             clock: StoreClock::default(),
+            migrations: MIGRATIONS.to_vec(),
         }
     }
 
@@ -104,6 +107,14 @@ impl PostgresOptions {
     #[must_use]
     pub fn transaction_limit(mut self, limit: Duration) -> Self {
         self.transaction_limit = limit;
+        self
+    }
+
+    /// One more migration after those of this build, as a later build has it. For tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn also_migrate(mut self, migration: &'static str) -> Self {
+        self.migrations.push(migration);
         self
     }
 

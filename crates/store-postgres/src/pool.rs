@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use surefoot_kernel_core::StoreError;
 
-use crate::error::{store_error, unavailable};
+use crate::error::{connect_error, store_error, unavailable};
 use crate::options::PostgresOptions;
 
 /// How long opening a connection may take.
@@ -81,7 +81,7 @@ impl Connect {
     pub(crate) async fn open(&self) -> Result<PgConnection, StoreError> {
         let conn = tokio::time::timeout(CONNECT_LIMIT, self.options.connect()).await;
         let conn = conn.map_err(|_| unavailable("the server does not answer a connection"))?;
-        let mut conn = conn.map_err(store_error)?;
+        let mut conn = conn.map_err(connect_error)?;
         match self.used_for {
             Use::Renewals => {
                 let relaxed = "SET synchronous_commit = off";

@@ -147,7 +147,6 @@ statements! {
     RUN_DUE = "run/due",
     RUN_FENCE = "run/fence",
     RUN_FENCED = "run/fenced",
-    RUN_FOOTPRINTS = "run/footprints",
     RUN_HEADS = "run/heads",
     RUN_HEADS_IF_FREE = "run/heads_if_free",
     RUN_HELD = "run/held",

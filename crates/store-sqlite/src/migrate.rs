@@ -39,7 +39,7 @@ pub(crate) async fn migrate(options: &SqliteOptions) -> Result<(), StoreError> {
 
 async fn try_migrate(options: &SqliteOptions) -> Result<(), StoreError> {
     let mut conn = options.connect(CONNECT_BUSY).connect().await.map_err(store_error)?;
-    let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
+    let known = u32::try_from(options.migrations.len()).unwrap_or(u32::MAX);
     let found = version(&mut conn).await?;
     if found > known {
         return Err(StoreError::SchemaTooNew { found, known });
@@ -49,7 +49,7 @@ async fn try_migrate(options: &SqliteOptions) -> Result<(), StoreError> {
     }
     if found < known {
         use_wal(&mut conn).await?;
-        apply(&mut conn, known).await?;
+        apply(&mut conn, &options.migrations).await?;
     }
     conn.close().await.map_err(store_error)
 }
@@ -121,7 +121,8 @@ async fn use_wal(conn: &mut SqliteConnection) -> Result<(), StoreError> {
     }
 }
 
-async fn apply(conn: &mut SqliteConnection, known: u32) -> Result<(), StoreError> {
+async fn apply(conn: &mut SqliteConnection, migrations: &[&'static str]) -> Result<(), StoreError> {
+    let known = u32::try_from(migrations.len()).unwrap_or(u32::MAX);
     begin_immediate(conn).await.map_err(store_error)?;
     // Somebody else may have been here between the first look and the lock.
     let found = version(conn).await?;
@@ -129,7 +130,7 @@ async fn apply(conn: &mut SqliteConnection, known: u32) -> Result<(), StoreError
         return Err(StoreError::SchemaTooNew { found, known });
     }
     let done = usize::try_from(found).unwrap_or(usize::MAX);
-    for migration in MIGRATIONS.iter().skip(done) {
+    for migration in migrations.iter().skip(done) {
         sqlx::raw_sql(*migration).execute(&mut *conn).await.map_err(store_error)?;
     }
     sqlx::query(sql::META_SET_SCHEMA)

@@ -9,6 +9,7 @@ use sqlx::ConnectOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
 
 use crate::clock::StoreClock;
+use crate::migrate::MIGRATIONS;
 
 /// How a store is opened: the file, and what may be tuned. The defaults are meant for production.
 ///
@@ -21,6 +22,7 @@ pub struct SqliteOptions {
     pub(crate) create: bool,
     pub(crate) beside: bool,
     pub(crate) clock: StoreClock,
+    pub(crate) migrations: Vec<&'static str>,
     pub(crate) synchronous: SqliteSynchronous,
 }
 
@@ -34,6 +36,7 @@ impl SqliteOptions {
             create: true,
             beside: false,
             clock: StoreClock::default(),
+            migrations: MIGRATIONS.to_vec(),
             synchronous: SqliteSynchronous::Full,
         }
     }
@@ -66,6 +69,14 @@ impl SqliteOptions {
     #[must_use]
     pub fn beside_other_tables(mut self, beside: bool) -> Self {
         self.beside = beside;
+        self
+    }
+
+    /// One more migration after those of this build, as a later build has it. For tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn also_migrate(mut self, migration: &'static str) -> Self {
+        self.migrations.push(migration);
         self
     }
 

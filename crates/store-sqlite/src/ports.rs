@@ -11,13 +11,13 @@ use surefoot_kernel_core::{
     Activate, ActivationSet, App, AppHealth, AuditRow, ChildStore, ChildrenCreated, ChildrenError,
     ChildrenOn, ChildrenPage, ChildrenRequest, ClaimRequest, Commit, Committed, CreateChildren,
     CreateDryRun, Delete, Deleted, Dispatched, EffectRow, Emission, Emit, EmitError, EventFilter,
-    EventRow, EventStore, Expired, Fence, GroupRow, LoadRequest, OperatorStore, Page, Place,
+    EventRow, EventStore, Expired, Fence, GroupRow, LoadRequest, Mode, OperatorStore, Page, Place,
     PlanStore, Prune, Pruned, Publish, PublishError, Published, Recovered, Redrive, Redriven,
     RenewRequest, Renewed, RetentionError, RetentionStore, Run, RunCount, RunDetail, RunFilter,
     RunId, RunRow, RunSpan, RunStore, Scan, Schedules, Scope, SendSignal, SessionReport,
     SessionRow, SetActivation, SignalError, SignalRow, SignalSent, Stamp, StoreError, StoreFact,
-    Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, WorkflowKey,
-    WorkflowRow,
+    Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, WorkDue,
+    WorkflowKey, WorkflowRow,
 };
 
 use crate::child::create::{Create, OnTransaction};
@@ -98,11 +98,15 @@ impl RunStore for SqliteStore {
         self.writer().ask(recover::Recover(scan)).await
     }
 
+    async fn work_due(&self, app: &App, mode: Mode) -> Result<WorkDue, StoreError> {
+        let (app, now) = (app.clone(), self.now());
+        let due = self
+            .read(move |conn| Box::pin(async move { recover::work(conn, app, mode, now).await }));
+        due.await
+    }
+
     async fn footprint_list(&self, app: &App) -> Result<Vec<Footprint>, StoreError> {
-        let app = app.clone();
-        let list =
-            self.read(move |conn| Box::pin(async move { session::footprints(conn, &app).await }));
-        list.await
+        Ok(self.work_due(app, Mode::Execute).await?.footprints)
     }
 
     async fn session_report(&self, report: SessionReport) -> Result<(), StoreError> {

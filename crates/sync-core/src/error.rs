@@ -124,6 +124,17 @@ pub enum SyncError {
         /// The server's words.
         message: String,
     },
+    /// The server answers, and does not let this user in.
+    #[error(
+        "the server refused the credentials when asked to {operation}: check the user and the password, or the token, of its URL"
+    )]
+    Unauthorized {
+        /// What was asked.
+        operation: &'static str,
+        /// What was heard.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// The server did not answer. What was asked may have happened; asking once more with the same ids is safe.
     #[error(
         "the server did not answer when asked to {operation}: look whether it runs and can be reached"

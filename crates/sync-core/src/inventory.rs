@@ -131,7 +131,13 @@ pub trait Inventory: Send + Sync {
     /// [`SyncError::NotFound`], [`SyncError::Unavailable`].
     async fn schedule_set(&self, id: &ResourceId) -> Result<Arc<dyn ScheduleStore>, SyncError>;
 
-    /// The topic in which stands what people did to resources; created by the first who needs it.
+    /// The topic in which stands what people did to resources, if anybody did anything yet. Creates nothing.
+    ///
+    /// # Errors
+    /// [`SyncError::Unavailable`].
+    async fn journal_if_there(&self) -> Result<Option<Arc<dyn Topic>>, SyncError>;
+
+    /// The same, created by the first who writes to it.
     ///
     /// # Errors
     /// [`SyncError::Unavailable`].

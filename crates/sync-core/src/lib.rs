@@ -46,8 +46,8 @@ pub use mutex::{Lock, Mutex, MutexSettings};
 pub use name::{Key, Namespace, ResourceId};
 pub use schedule::{BadCron, BadSchedule, Cron, Misfire, Schedule, slot_key};
 pub use scheduler::{
-    Begun, Occasion, Outcome, Pause, Recorded, ScheduleCreated, ScheduleRecord, ScheduleSpec,
-    ScheduleStore, Schedules, Span,
+    BACKFILL_SLOTS_MAX, Begun, Occasion, Outcome, Pause, Recorded, ScheduleCreated, ScheduleRecord,
+    ScheduleSpec, ScheduleStore, Schedules, Span,
 };
 pub use topic::{
     Cursor, EventPublished, Extent, LiveMessage, LiveMessages, ReadTopic, Topic, TopicEvent,

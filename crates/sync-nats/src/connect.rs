@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 
-use async_nats::{Client, ConnectOptions, ServerAddr};
+use async_nats::{Client, ConnectErrorKind, ConnectOptions, ServerAddr};
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::json;
@@ -54,7 +54,8 @@ impl Nats {
     /// [`Nats::with_client`].
     ///
     /// # Errors
-    /// [`SyncError::InvalidOption`] if a URL is none, [`SyncError::UnsupportedServer`], [`SyncError::Unavailable`].
+    /// [`SyncError::InvalidOption`] if a URL is none, [`SyncError::UnsupportedServer`], [`SyncError::Unauthorized`],
+    /// [`SyncError::Unavailable`].
     pub async fn connect(url: &str, namespace: Namespace) -> Result<Self, SyncError> {
         Self::with_client(connected(url, "let us connect").await?, namespace).await
     }
@@ -72,7 +73,7 @@ impl Nats {
     /// With a connection of the system account as well: what the servers' own settings are is told to no other.
     ///
     /// # Errors
-    /// [`SyncError::Unavailable`].
+    /// [`SyncError::InvalidOption`] if the URL is none, [`SyncError::Unauthorized`], [`SyncError::Unavailable`].
     pub async fn system_account(mut self, url: &str) -> Result<Self, SyncError> {
         self.system = Some(connected(url, "let us connect as the system account").await?);
         Ok(self)
@@ -206,7 +207,19 @@ async fn connected(url: &str, operation: &'static str) -> Result<Client, SyncErr
         };
     }
     let client = options.connect(servers).await;
-    client.map_err(|error| SyncError::Unavailable { operation, source: error.into() })
+    client.map_err(|error| match error.kind() {
+        ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
+            SyncError::Unauthorized { operation, source: error.into() }
+        }
+        ConnectErrorKind::ServerParse
+        | ConnectErrorKind::Dns
+        | ConnectErrorKind::TimedOut
+        | ConnectErrorKind::Tls
+        | ConnectErrorKind::Io
+        | ConnectErrorKind::MaxReconnects => {
+            SyncError::Unavailable { operation, source: error.into() }
+        }
+    })
 }
 
 async fn check(api: &Api) -> Result<(), SyncError> {

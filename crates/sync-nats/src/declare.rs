@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use surefoot_kernel_core::Timestamp;
 use surefoot_sync_core::SyncError;
 
-use crate::api::{Api, Failure, code};
+use crate::api::{Api, Failure, code, lost};
 use crate::names;
 
 /// What is different in each stream that is created: it tells one from another of the same name.
@@ -186,10 +186,14 @@ async fn stream_config(
 ) -> Result<(Map<String, Value>, StreamInfo), SyncError> {
     let operation = "tell about a stream";
     let subject = format!("$JS.API.STREAM.INFO.{name}");
-    let answer = api.insist::<Answer>(operation, &subject, &json!({})).await?;
-    let answer = answer.map_err(|error| Failure::Refused(error).into_error(operation))?;
-    let info = answer.info();
-    Ok((answer.config, info))
+    match api.insist::<Answer>(operation, &subject, &json!({})).await? {
+        Ok(answer) => {
+            let info = answer.info();
+            Ok((answer.config, info))
+        }
+        Err(error) if error.code == code::NO_STREAM => Err(lost(name)),
+        Err(error) => Err(Failure::Refused(error).into_error(operation)),
+    }
 }
 
 /// Creates a consumer, or finds it as it is declared.

@@ -76,11 +76,16 @@ impl Inventory for Nats {
         Ok(Arc::new(set.ok_or_else(|| SyncError::NotFound { what: what() })?))
     }
 
+    async fn journal_if_there(&self) -> Result<Option<Arc<dyn Topic>>, SyncError> {
+        let topic = NatsTopic::open(self, TopicSettings::journal()?).await?;
+        Ok(topic.map(|topic| Arc::new(topic) as Arc<dyn Topic>))
+    }
+
     async fn journal(&self) -> Result<Arc<dyn Topic>, SyncError> {
-        let settings = TopicSettings::journal()?;
-        if let Some(topic) = NatsTopic::open(self, settings.clone()).await? {
-            return Ok(Arc::new(topic));
+        if let Some(topic) = self.journal_if_there().await? {
+            return Ok(topic);
         }
+        let settings = TopicSettings::journal()?;
         // Kept as often as what it tells about.
         let replicas = self.streams().await?.iter().map(facts::replicas).max().unwrap_or(1);
         let replicas = u8::try_from(replicas).unwrap_or(1);

@@ -22,6 +22,9 @@ pub const NATS_PROGRAM: &str = "SUREFOOT_NATS_PROGRAM";
 /// The program `valkey-server`.
 pub const VALKEY_PROGRAM: &str = "SUREFOOT_VALKEY_PROGRAM";
 
+/// The program `pgbouncer`: tests start their own.
+pub const PGBOUNCER_PROGRAM: &str = "SUREFOOT_PGBOUNCER_PROGRAM";
+
 /// The program of a Chromium: no server, but a program that is found in the same way.
 pub const BROWSER_PROGRAM: &str = "SUREFOOT_BROWSER_PROGRAM";
 

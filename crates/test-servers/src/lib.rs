@@ -1,4 +1,4 @@
-//! Real servers for tests: PostgreSQL, NATS and Valkey, from programs that are on the machine already.
+//! Real servers for tests: PostgreSQL, NATS, Valkey and PgBouncer, from programs that are on the machine already.
 //!
 //! Tests that only need a server share the one that `cargo xtask test` starts: [`given`] reads where it is. Tests that
 //! kill servers start their own, with a folder and a port of its own:
@@ -25,6 +25,7 @@ mod error;
 mod folder;
 mod given;
 mod nats;
+mod pgbouncer;
 mod port;
 mod postgres;
 mod proxy;
@@ -35,10 +36,12 @@ mod valkey;
 pub use error::Error;
 pub use folder::{Folder, services_folder, sweep};
 pub use given::{
-    BROWSER_PROGRAM, DATABASE_URL, DATABASE_URL_15, NATS_PROGRAM, NATS_URL, POSTGRES_15_PROGRAMS,
-    POSTGRES_PROGRAMS, SERVICES_FOLDER, VALKEY_PROGRAM, VALKEY_URL, given, programs,
+    BROWSER_PROGRAM, DATABASE_URL, DATABASE_URL_15, NATS_PROGRAM, NATS_URL, PGBOUNCER_PROGRAM,
+    POSTGRES_15_PROGRAMS, POSTGRES_PROGRAMS, SERVICES_FOLDER, VALKEY_PROGRAM, VALKEY_URL, given,
+    programs,
 };
 pub use nats::Nats;
+pub use pgbouncer::{PgBouncer, Pooling};
 pub use postgres::Postgres;
 pub use proxy::{Fate, PostgresProxy, Trap};
 pub use server::Server;

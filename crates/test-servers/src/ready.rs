@@ -18,6 +18,8 @@ pub(crate) enum Ready {
     Healthz { port: u16 },
     /// Valkey answers a ping.
     Pong { port: u16 },
+    /// PgBouncer takes connections.
+    Listens { port: u16 },
 }
 
 impl Ready {
@@ -32,6 +34,7 @@ impl Ready {
             Self::Pong { port } => {
                 ask(*port, b"PING\r\nQUIT\r\n").is_ok_and(|answer| answer.starts_with("+PONG"))
             }
+            Self::Listens { port } => connect(*port).is_ok(),
         }
     }
 }
@@ -46,10 +49,13 @@ fn is_ready(text: &str, pid: u32) -> bool {
     lines.next() == Some(pid.to_string().as_str()) && lines.nth(6) == Some("ready")
 }
 
+fn connect(port: u16) -> io::Result<TcpStream> {
+    TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), PATIENCE)
+}
+
 /// Sends a question and reads until the server closes.
 fn ask(port: u16, question: &[u8]) -> io::Result<String> {
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    let mut stream = connect(port)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     stream.write_all(question)?;
@@ -76,6 +82,7 @@ mod tests {
     fn who_does_not_answer_is_not_ready() {
         let port = crate::port::free().unwrap();
         assert!(!Ready::Pong { port }.ask(1));
+        assert!(!Ready::Listens { port }.ask(1));
         assert!(!Ready::Healthz { port }.ask(1));
         assert!(!Ready::Postmaster { data: PathBuf::from("nowhere") }.ask(1));
     }

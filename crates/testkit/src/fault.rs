@@ -56,6 +56,7 @@ methods! {
     LeaseRenew = "lease_renew" write,
     CancelList = "cancel_list" read,
     RunRecover = "run_recover" write,
+    WorkDue = "work_due" read,
     FootprintList = "footprint_list" read,
     SessionReport = "session_report" write,
     ChildrenCreate = "children_create" write,

@@ -10,13 +10,13 @@ use surefoot_kernel_core::{
     ChildrenError, ChildrenOn, ChildrenPage, ChildrenRequest, ClaimRequest, ClaimTasks, Commit,
     Committed, CreateChildren, CreateDryRun, Delete, Deleted, Dispatched, EffectKey, EffectRow,
     Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Expired, Fence, FenceError,
-    GroupRow, LoadRequest, Locked, Micros, NewTask, OperatorStore, Page, Place, PlanStore, Prune,
-    Pruned, Publish, PublishError, Published, Recovered, Redrive, Redriven, RenewRequest, Renewed,
-    RetentionError, RetentionStore, Run, RunCount, RunDetail, RunFilter, RunId, RunRow, RunSpan,
-    RunStore, Scan, Schedules, Scope, SendSignal, SessionReport, SessionRow, SetActivation,
-    SignalError, SignalRow, SignalSent, Stamp, StoreError, StoreFact, Stored, StoredVersion,
-    TakeOverRequest, Task, TaskEnd, TaskEnded, TaskHold, TaskStore, Timestamp, TxStore, TxWork,
-    VersionId, Work, WorkflowKey, WorkflowRow,
+    GroupRow, LoadRequest, Locked, Micros, Mode, NewTask, OperatorStore, Page, Place, PlanStore,
+    Prune, Pruned, Publish, PublishError, Published, Recovered, Redrive, Redriven, RenewRequest,
+    Renewed, RetentionError, RetentionStore, Run, RunCount, RunDetail, RunFilter, RunId, RunRow,
+    RunSpan, RunStore, Scan, Schedules, Scope, SendSignal, SessionReport, SessionRow,
+    SetActivation, SignalError, SignalRow, SignalSent, Stamp, StoreError, StoreFact, Stored,
+    StoredVersion, TakeOverRequest, Task, TaskEnd, TaskEnded, TaskHold, TaskStore, Timestamp,
+    TxStore, TxWork, VersionId, Work, WorkDue, WorkflowKey, WorkflowRow,
 };
 
 use crate::aside::at_home;
@@ -107,6 +107,10 @@ impl<S: TxStore> RunStore for FaultyStore<S> {
 
     async fn run_recover(&self, scan: Scan) -> Result<Recovered, StoreError> {
         self.plan.through(Method::RunRecover, self.inner.run_recover(scan)).await
+    }
+
+    async fn work_due(&self, app: &App, mode: Mode) -> Result<WorkDue, StoreError> {
+        self.plan.through(Method::WorkDue, self.inner.work_due(app, mode)).await
     }
 
     async fn footprint_list(&self, app: &App) -> Result<Vec<Footprint>, StoreError> {

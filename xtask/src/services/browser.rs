@@ -1,8 +1,9 @@
 //! Chromium, for the tests of the console: the one that is installed, or else Debian's.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
+use super::debian;
 use crate::failure::Failure;
 use crate::process;
 
@@ -42,16 +43,14 @@ fn find(folders: &[PathBuf]) -> Option<PathBuf> {
 
 /// Where the system's packages can be installed without asking anybody.
 fn install() -> Result<(), Failure> {
-    let is_root = process::capture(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0");
-    if !is_root || !Path::new("/usr/bin/apt-get").is_file() {
-        return Err(Failure::new(format!(
-            "no {} is on the search path; install Chromium, or Chrome, by the packages of your system",
-            NAMES[0]
-        )));
-    }
+    debian::needs_nobodys_word(|| {
+        let name = NAMES[0];
+        format!(
+            "no {name} is on the search path; install Chromium, or Chrome, by the packages of your system"
+        )
+    })?;
     eprintln!("== installing the package {PACKAGE} with apt-get");
-    let mut update = Command::new("apt-get");
-    process::run("reading the list of packages", update.args(["update", "-qq"]))?;
+    debian::update()?;
     let mut install = Command::new("apt-get");
     install
         .args(["install", "-y", "-qq", "--no-install-recommends", PACKAGE])

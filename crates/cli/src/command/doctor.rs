@@ -22,13 +22,27 @@ fn check(fact: BrokerFact) -> CheckView {
     CheckView { name, ok, found, help: (!ok).then_some(wanted) }
 }
 
+/// A server that cannot be asked is a finding among the others: the store was looked at all the same.
+async fn facts(broker: &Broker) -> Result<Vec<CheckView>, CliError> {
+    let asked = async { Ok(broker::open(broker).await?.facts().await?) };
+    match asked.await {
+        Ok(facts) => Ok(facts.into_iter().map(check).collect()),
+        Err(error) if CliError::exit(&error) == Exit::Usage => Err(error),
+        Err(error) => Ok(vec![CheckView {
+            name: "coordination server".to_owned(),
+            ok: false,
+            found: error.chain().join(": "),
+            help: Some("what stands on it could not be looked at".to_owned()),
+        }]),
+    }
+}
+
 pub(crate) async fn run(cx: &Context<'_>, args: &DoctorArgs) -> Result<Printed, CliError> {
     cx.refuse_scope("the store is looked at as a whole")?;
     let operator = cx.operator().await?;
     let mut view = operator.doctor_of(cx.named_app(), cx.wall()).await?;
     if args.broker.namespace.is_some() {
-        let facts = broker::open(&args.broker).await?.facts().await?;
-        view.checks.extend(facts.into_iter().map(check));
+        view.checks.extend(facts(&args.broker).await?);
         view.ok = view.checks.iter().all(|check| check.ok);
     }
     let printed = cx.print(&view, |page| {

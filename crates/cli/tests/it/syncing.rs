@@ -1,5 +1,7 @@
 //! The coordination server: what is looked at, what is done, and how safe it is.
 
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -161,7 +163,13 @@ fn schedules_are_looked_after() {
             "to come",
         ),
         ("pause mail --reason x --yes", 2, "KIND:ID"),
-        ("pause jobs:mail --reason x --yes", 1, "there is no jobs:mail"),
+        (
+            "pause jobs:mail --reason x --yes",
+            1,
+            "there is no jobs:mail in the namespace `schedules-",
+        ),
+        ("audit --limit 0", 2, "1..=1000"),
+        ("dead list --limit 99999999", 2, "1..=1000"),
     ] {
         let did = place.run(line);
         assert!(did.code == code && did.err.contains(says), "{line}: {did:?}");
@@ -175,6 +183,86 @@ fn a_server_that_is_away_or_not_named_is_an_error_for_people() {
     assert!(did.code == 3 && did.err.contains("nats://127.0.0.1:1"), "{did:?}");
     let did = shell.run("sync --nats nats://127.0.0.1:1 queues");
     assert!(did.code == 2 && did.err.contains("--namespace"), "{did:?}");
+    let did = shell.run("sync --nats nats://[oops --namespace shop queues");
+    assert!(did.code == 2 && did.err.contains("nats://127.0.0.1:4222"), "{did:?}");
+    let list = "nats://a:secret@127.0.0.1:1,nats://b:secret@127.0.0.1:2";
+    let did = shell.run(&format!("sync --nats {list} --namespace shop queues"));
+    assert!(did.err.contains("`nats://127.0.0.1:1,nats://127.0.0.1:2`"), "{did:?}");
+}
+
+/// An error for a program is one line of JSON, whoever found it, and nothing else.
+#[test]
+fn errors_are_json_where_json_is_wanted() {
+    let shell = Shell::new();
+    for (line, code) in [
+        ("sync --nats nats://127.0.0.1:1 --namespace shop queues --json", 3),
+        ("sync --namespace shop audit --limit 0 --json", 2),
+        ("--json sync", 2),
+        ("nonsense --json", 2),
+    ] {
+        let did = shell.run(line);
+        assert_eq!(did.code, code, "{did:?}");
+        let said: Value =
+            serde_json::from_str(&did.err).unwrap_or_else(|why| panic!("{why}: {did:?}"));
+        assert_eq!(said["error"]["exit"], code, "{said}");
+        assert!(!said["error"]["message"].as_str().unwrap().starts_with("error"), "{said}");
+    }
+}
+
+/// The server's words for it are a violation, and a server that does not answer is something else.
+#[test]
+fn credentials_that_are_refused_are_called_so() {
+    let server = Servers::given().unwrap().settings(ACCOUNTS.replace("no_auth_user: app", ""));
+    let server = server.start().unwrap();
+    let shell = Shell::published();
+    let wrong = server.url().replace("nats://", "nats://app:wrong@");
+    for url in [wrong.as_str(), server.url()] {
+        let did = shell.run(&format!("sync --nats {url} --namespace shop queues"));
+        assert!(did.code == 3 && did.err.contains("refused the credentials"), "{did:?}");
+        assert!(!did.err.contains("wrong") && !did.err.contains("did not answer"), "{did:?}");
+    }
+}
+
+#[test]
+fn doctor_looks_at_the_store_where_the_server_is_away() {
+    let shell = Shell::published();
+    let did = shell.run("doctor --nats nats://127.0.0.1:1 --namespace shop --json");
+    assert_eq!(did.code, 1, "{did:?}");
+    let view: Value = serde_json::from_str(&did.out).unwrap();
+    let checks = view["checks"].as_array().unwrap();
+    let of = |name: &str| checks.iter().find(|check| check["name"] == name).unwrap();
+    assert!(of("clock")["found"].is_string());
+    let server = of("coordination server");
+    assert_eq!(server["ok"], false);
+    assert!(server["found"].as_str().unwrap().contains("127.0.0.1:1"), "{server}");
+}
+
+/// By the server's own protocol: nothing of ours deletes a stream.
+fn delete_stream(url: &str, stream: &str) {
+    let mut line = TcpStream::connect(url.strip_prefix("nats://").unwrap()).unwrap();
+    let ask =
+        format!("CONNECT {{}}\r\nSUB gone 1\r\nPUB $JS.API.STREAM.DELETE.{stream} gone 0\r\n\r\n");
+    line.write_all(ask.as_bytes()).unwrap();
+    let answers = BufReader::new(line).lines().map(Result::unwrap);
+    let answer = answers.skip_while(|line| !line.starts_with("MSG gone")).nth(1).unwrap();
+    assert!(answer.contains("\"success\":true"), "{answer}");
+}
+
+/// Somebody deleted the stream of the dead letters.
+#[test]
+fn a_lost_stream_is_told_in_words_for_people() {
+    let place = Place::new("lost");
+    place.with(async |nats| {
+        give_up(&jobs(&nats).await, "ann").await;
+    });
+    let id = place.json("dead list")["dead"][0]["id"].as_str().unwrap().to_owned();
+    let lost = format!("{}_JOBDLQ_mail", place.namespace);
+    delete_stream(&place.url, &lost);
+    for line in ["dead list".to_owned(), format!("dead show jobs:mail {id}")] {
+        let did = place.run(&line);
+        assert!(did.code == 1 && did.err.contains("somebody deleted it"), "{did:?}");
+        assert!(did.err.contains(&lost) && !did.err.contains("10059"), "{did:?}");
+    }
 }
 
 const ACCOUNTS: &str = "

@@ -3,9 +3,9 @@
 use async_trait::async_trait;
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
-    App, ClaimRequest, Commit, Committed, CreateDryRun, EmitError, LoadRequest, Recovered,
+    App, ClaimRequest, Commit, Committed, CreateDryRun, EmitError, LoadRequest, Mode, Recovered,
     RenewRequest, Renewed, RestoreInvalid, Run, RunId, RunStore, Scan, SessionReport, Stamp,
-    StoreError, Stored, TakeOverRequest, Timestamp,
+    StoreError, Stored, TakeOverRequest, Timestamp, WorkDue,
 };
 
 use crate::store::Site;
@@ -67,6 +67,10 @@ impl<S: RunStore, V: View> RunStore for CodecStore<S, V> {
 
     async fn run_recover(&self, scan: Scan) -> Result<Recovered, StoreError> {
         self.inner.run_recover(scan).await
+    }
+
+    async fn work_due(&self, app: &App, mode: Mode) -> Result<WorkDue, StoreError> {
+        self.inner.work_due(app, mode).await
     }
 
     async fn footprint_list(&self, app: &App) -> Result<Vec<Footprint>, StoreError> {

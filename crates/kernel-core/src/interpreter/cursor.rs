@@ -44,6 +44,8 @@ pub struct Cursor {
     env: Env,
     /// Empty before step zero and after the end.
     frames: Vec<Frame>,
+    /// The key of the step at which they stand.
+    here: StepKey,
     started: bool,
     result: Value,
     failure: Option<Failure>,
@@ -58,6 +60,7 @@ impl Cursor {
         Self {
             env: Env::new(run.id, plan, invocation, run.origin.occurred_at),
             frames: Vec::new(),
+            here: key_of(&[]),
             started: false,
             result: Value::Null,
             failure: None,
@@ -112,7 +115,7 @@ impl Cursor {
         if self.frames.is_empty() {
             return Ok(Next::Done { result: &self.result });
         }
-        Ok(Next::Step { key: key_of(&self.frames), node: self.node(plan)? })
+        Ok(Next::Step { key: self.here.clone(), node: self.node(plan)? })
     }
 
     /// Whether no step comes after the one at which the run stands: its output is the run's result.
@@ -158,21 +161,21 @@ impl Cursor {
     /// [`RestoreInvalid`] if the fact belongs to another step than the next one, or does not fit it.
     pub fn advance(&mut self, plan: &Plan, fact: &Fact) -> Result<(), RestoreInvalid> {
         match fact {
-            Fact::InputsComputed { inputs } => self.start(inputs),
-            Fact::BranchTaken { step, taken } => self.enter(plan, step, taken),
+            Fact::InputsComputed { inputs } => self.start(inputs)?,
+            Fact::BranchTaken { step, taken } => self.enter(plan, step, taken)?,
             Fact::StepCompleted { step, output, .. } => {
                 self.expect(step)?;
                 let node = self.node(plan)?;
                 if is_control(node) {
                     return Err(invalid(format!("`{step}` is a control step and has no outcome")));
                 }
-                self.complete(plan, output.clone())
+                self.complete(plan, output.clone())?;
             }
-            Fact::StepFailed { step, error, caught: true, .. } => self.catch(plan, step, error),
+            Fact::StepFailed { step, error, caught: true, .. } => self.catch(plan, step, error)?,
             Fact::ValuesResolved { step, values } => {
                 self.expect(step)?;
                 self.values.keep_all(values);
-                Ok(())
+                return Ok(());
             }
             Fact::Charged(StepCharge { step, .. })
             | Fact::CallMarked { step, .. }
@@ -181,9 +184,9 @@ impl Cursor {
             | Fact::OutputRefused { step, .. }
             | Fact::StepFailed { step, caught: false, .. }
             | Fact::DeadlineSet { step, .. }
-            | Fact::ReconcileAsked { step } => self.expect(step),
+            | Fact::ReconcileAsked { step } => return self.expect(step),
             Fact::StepPlanned { step, .. } => {
-                Err(invalid(format!("`{step}` was previewed, and this is an execution")))
+                return Err(invalid(format!("`{step}` was previewed, and this is an execution")));
             }
             Fact::CancelRequested(_)
             | Fact::AttentionCalled { .. }
@@ -195,8 +198,10 @@ impl Cursor {
             | Fact::Released { .. }
             | Fact::Requeued { .. }
             | Fact::Parked { .. }
-            | Fact::Woken { .. } => Ok(()),
+            | Fact::Woken { .. } => return Ok(()),
         }
+        self.here = key_of(&self.frames);
+        Ok(())
     }
 
     fn start(&mut self, inputs: &Value) -> Result<(), RestoreInvalid> {
@@ -222,10 +227,10 @@ impl Cursor {
         if self.frames.is_empty() {
             return Err(invalid(format!("`{step}` is recorded where no step is open")));
         }
-        let here = key_of(&self.frames);
-        if here == *step {
+        if self.here == *step {
             Ok(())
         } else {
+            let here = &self.here;
             Err(invalid(format!("`{step}` is recorded where `{here}` has no outcome yet")))
         }
     }

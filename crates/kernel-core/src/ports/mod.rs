@@ -40,7 +40,7 @@ pub use retention::{
 };
 pub use runs::{
     ClaimRequest, CreateDryRun, LoadRequest, Recovered, RenewRequest, Renewed, RunStore, Scan,
-    SessionReport, Stored, TakeOverRequest,
+    SessionReport, Stored, TakeOverRequest, WorkDue,
 };
 pub use tasks::{
     ClaimTasks, NewTask, TASK_SIGNAL, Task, TaskEnd, TaskEnded, TaskHold, TaskState, TaskStore,

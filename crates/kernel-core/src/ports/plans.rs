@@ -14,7 +14,7 @@ pub trait PlanStore: Send + Sync {
     /// sets the active version, in one transaction. What an operator disabled stays disabled.
     async fn version_publish(&self, publish: Publish) -> Result<Published, PublishError>;
 
-    /// Makes a stored version live.
+    /// Makes a stored version live. One that is live already stays so, and nothing is written.
     ///
     /// # Errors
     /// `NotExpected` if the active revision is not `expected` (where that is given); nothing is changed.

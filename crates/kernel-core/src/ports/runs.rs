@@ -61,6 +61,10 @@ pub trait RunStore: Send + Sync {
     /// a tree down. `more` says that the limit was reached.
     async fn run_recover(&self, scan: Scan) -> Result<Recovered, StoreError>;
 
+    /// All that a worker's scan may find of an app, in one question that writes nothing: an idle worker asks nothing
+    /// else about runs and events. What it says may be over, or somebody else's, when it is acted on.
+    async fn work_due(&self, app: &App, mode: Mode) -> Result<WorkDue, StoreError>;
+
     /// The distinct footprints of runs that are not terminal: what workers must be able to run.
     async fn footprint_list(&self, app: &App) -> Result<Vec<Footprint>, StoreError>;
 
@@ -203,6 +207,19 @@ pub struct Scan {
     pub app: App,
     /// At most so many of each kind.
     pub limit: u32,
+}
+
+/// What there is to do for the workers of an app.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct WorkDue {
+    /// Whether [`RunStore::run_recover`] would look at something.
+    pub recover: bool,
+    /// Whether a deferred event is due, for [`EventStore::event_dispatch`](super::EventStore::event_dispatch).
+    pub dispatch: bool,
+    /// What [`RunStore::footprint_list`] says.
+    pub footprints: Vec<Footprint>,
+    /// Those of them of which [`RunStore::run_claim`] would find a run of the mode that was asked for.
+    pub claimable: Vec<Footprint>,
 }
 
 /// What a pass of recovery did.

@@ -1,8 +1,14 @@
 -- run/due
--- All that a pass of recovery may find, in one question: an idle worker asks it about once a second.
-WITH clock AS MATERIALIZED (SELECT surefoot.clock() + $3 AS now)
+-- All that a worker's scan may find, in one question: an idle worker asks it about once a second, and no other.
+WITH RECURSIVE clock AS MATERIALIZED (SELECT surefoot.clock() + $3 AS now), live (hash) AS (
+    (SELECT footprint FROM surefoot.run WHERE app = $1 AND ended_at IS NULL ORDER BY footprint LIMIT 1)
+    UNION ALL
+    SELECT (SELECT footprint FROM surefoot.run
+        WHERE app = $1 AND ended_at IS NULL AND footprint > live.hash ORDER BY footprint LIMIT 1)
+    FROM live WHERE live.hash IS NOT NULL
+)
 -- Runs that still wait though their signal was sent: more waited for it than are woken at once.
-(SELECT 'wake' AS kind, run.id, NULL AS step FROM surefoot.signal CROSS JOIN LATERAL (
+(SELECT 'wake' AS kind, run.id, NULL AS what FROM surefoot.signal CROSS JOIN LATERAL (
     SELECT id FROM surefoot.run
     WHERE run.app = signal.app AND run.wait_app_wide = signal.app_wide AND run.wait_scope = signal.scope
         AND run.wait_kind = signal.kind AND run.wait_key = signal.key
@@ -33,3 +39,16 @@ UNION ALL
 -- Whether a cancel is on its way to children.
 SELECT 'cancel', NULL, NULL
 WHERE EXISTS (SELECT FROM surefoot.child_group WHERE app = $1 AND cancel_from IS NOT NULL)
+UNION ALL
+-- Whether runs of a deferred event are to be created.
+(SELECT 'event', NULL, NULL FROM surefoot.event
+WHERE app = $1 AND due_at <= (SELECT now FROM clock) ORDER BY due_at LIMIT 1)
+UNION ALL
+-- What workers must be able to run, and whether a run of it is due. No EXISTS, which a plan may make a table of all of.
+SELECT CASE WHEN (SELECT true FROM surefoot.run
+        WHERE app = $1 AND mode = $4 AND footprint = live.hash AND claimable_at <= (SELECT now FROM clock)
+            AND (lease_until IS NULL OR lease_until <= (SELECT now FROM clock))
+            AND (cancel IS NULL OR effect_state IN ('marked', 'ambiguous'))
+        LIMIT 1) THEN 'claim' ELSE 'live' END, NULL,
+    (SELECT footprint FROM surefoot.version WHERE footprint_hash = live.hash LIMIT 1)
+FROM live WHERE live.hash IS NOT NULL

@@ -244,6 +244,9 @@ async fn activate(
     if activate.expected.is_some() && activate.expected != active {
         return Err(PublishError::NotExpected { expected: activate.expected, active });
     }
+    if active == Some(activate.revision) {
+        return Ok(Published::of(read_key(&version, "id")?, activate.revision));
+    }
     Ok(activate_stored(conn, workflow.no, &version, activate, now).await?)
 }
 

@@ -5,15 +5,26 @@ use async_trait::async_trait;
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
     App, ChildStore, ChildrenCreated, ChildrenError, ChildrenPage, ChildrenRequest, ClaimRequest,
-    Commit, Committed, CreateChildren, CreateDryRun, EmitError, GroupRow, LoadRequest, Recovered,
-    RenewRequest, Renewed, Run, RunId, RunStore, Scan, SessionReport, Stamp, StoreError, Stored,
-    TakeOverRequest, Timestamp,
+    Commit, Committed, CreateChildren, CreateDryRun, EmitError, GroupRow, LoadRequest, Mode,
+    Recovered, RenewRequest, Renewed, Run, RunId, RunStore, Scan, SessionReport, Stamp, StoreError,
+    Stored, TakeOverRequest, Timestamp, WorkDue,
 };
 
 use crate::child::create::Create;
 use crate::child::read;
+use crate::run::recover::Due;
 use crate::run::{claim, dry_run, load, recover, renew, session};
 use crate::store::PostgresStore;
+
+impl PostgresStore {
+    async fn due(&self, scan: Scan, mode: Mode) -> Result<Due, StoreError> {
+        let clock = self.clock().clone();
+        let due = self.read(move |conn| {
+            Box::pin(async move { recover::due(conn, &scan, mode, &clock).await })
+        });
+        due.await
+    }
+}
 
 #[async_trait]
 impl RunStore for PostgresStore {
@@ -56,21 +67,19 @@ impl RunStore for PostgresStore {
     }
 
     async fn run_recover(&self, scan: Scan) -> Result<Recovered, StoreError> {
-        let (asked, clock) = (scan.clone(), self.clock().clone());
-        let due = self
-            .read(move |conn| Box::pin(async move { recover::due(conn, &asked, &clock).await }));
-        let due = due.await?;
+        let due = self.due(scan.clone(), Mode::Execute).await?;
         if due.is_empty() {
             return Ok(Recovered::default());
         }
         self.writer().ask(recover::Recover { scan, due }).await
     }
 
+    async fn work_due(&self, app: &App, mode: Mode) -> Result<WorkDue, StoreError> {
+        Ok(self.due(Scan { app: app.clone(), limit: 1 }, mode).await?.into_work())
+    }
+
     async fn footprint_list(&self, app: &App) -> Result<Vec<Footprint>, StoreError> {
-        let app = app.clone();
-        let list =
-            self.read(move |conn| Box::pin(async move { session::footprints(conn, &app).await }));
-        list.await
+        Ok(self.work_due(app, Mode::Execute).await?.footprints)
     }
 
     async fn session_report(&self, report: SessionReport) -> Result<(), StoreError> {

@@ -2,10 +2,14 @@
 
 use std::collections::HashSet;
 
+use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 
+use surefoot_kernel_core::payload::from_stored;
+use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
-    Commit, Recovered, RowInput, RunId, Scan, StepKey, StoreError, Timestamp, decide_row,
+    Commit, Mode, Recovered, RowInput, RunId, Scan, StepKey, StoreError, Timestamp, WorkDue,
+    decide_row,
 };
 
 use super::read::lock_free_runs;
@@ -50,11 +54,42 @@ pub(crate) struct Due {
     room: Vec<(RunId, StepKey)>,
     cancels: bool,
     more: bool,
+    work: WorkDue,
 }
 
 impl Due {
     pub(crate) fn is_empty(&self) -> bool {
         self.wakes.is_empty() && self.gone.is_empty() && self.room.is_empty() && !self.cancels
+    }
+
+    pub(crate) fn into_work(self) -> WorkDue {
+        WorkDue { recover: !self.is_empty(), ..self.work }
+    }
+
+    fn note(&mut self, kind: &str, row: &PgRow) -> Result<(), Fault> {
+        match kind {
+            "wake" => self.wakes.push(RunId::of_key(row.try_get("id")?)),
+            "gone" => self.gone.push(RunId::of_key(row.try_get("id")?)),
+            "room" => {
+                let step: String = row.try_get("what")?;
+                self.room.push((RunId::of_key(row.try_get("id")?), StepKey::from(step)));
+            }
+            "cancel" => self.cancels = true,
+            "event" => self.work.dispatch = true,
+            _ => {
+                let text: Option<&str> = row.try_get("what")?;
+                // One that cannot be read is left out.
+                let Some(footprint) = text.and_then(|text| from_stored::<Footprint>(text).ok())
+                else {
+                    return Ok(());
+                };
+                if kind == "claim" {
+                    self.work.claimable.push(footprint.clone());
+                }
+                self.work.footprints.push(footprint);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -62,6 +97,7 @@ impl Due {
 pub(crate) async fn due(
     conn: &mut PgConnection,
     scan: &Scan,
+    mode: Mode,
     clock: &StoreClock,
 ) -> Result<Due, Fault> {
     let limit = scan.limit.clamp(1, RECOVER_MAX);
@@ -69,23 +105,11 @@ pub(crate) async fn due(
     let ask = i64::from(limit).saturating_add(1);
     let query = sqlx::query(sql::RUN_DUE).bind(scan.app.as_str()).bind(ask).bind(clock.offset());
     let mut due = Due::default();
-    let mut seen = HashSet::new();
-    for row in query.fetch_all(conn).await? {
-        match row.try_get("kind")? {
-            "wake" => {
-                let run = RunId::of_key(row.try_get("id")?);
-                if seen.insert(run) {
-                    due.wakes.push(run);
-                }
-            }
-            "gone" => due.gone.push(RunId::of_key(row.try_get("id")?)),
-            "room" => {
-                let step: String = row.try_get("step")?;
-                due.room.push((RunId::of_key(row.try_get("id")?), StepKey::from(step)));
-            }
-            _ => due.cancels = true,
-        }
+    for row in query.bind(mode.as_str()).fetch_all(conn).await? {
+        due.note(row.try_get("kind")?, &row)?;
     }
+    let mut seen = HashSet::new();
+    due.wakes.retain(|run| seen.insert(*run));
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     due.more = due.wakes.len() > limit || due.gone.len() > limit || due.room.len() > limit;
     due.wakes.truncate(limit);

@@ -1,13 +1,10 @@
 //! Worker sessions, and what workers must be able to run.
 
-use sqlx::{PgConnection, Row};
+use sqlx::PgConnection;
 
-use surefoot_kernel_core::payload::from_stored;
-use surefoot_kernel_core::plan::Footprint;
-use surefoot_kernel_core::{App, SessionReport, StoreError};
+use surefoot_kernel_core::{SessionReport, StoreError};
 
 use super::row::json;
-use crate::error::Fault;
 use crate::keys::Key;
 use crate::sql;
 use crate::writer::{Cx, Lane, Op};
@@ -36,18 +33,4 @@ impl Op for Report {
         query.execute(conn).await.map_err(crate::error::store_error)?;
         Ok(())
     }
-}
-
-/// The distinct footprints of runs that have not ended. One that cannot be read is left out.
-pub(crate) async fn footprints(
-    conn: &mut PgConnection,
-    app: &App,
-) -> Result<Vec<Footprint>, Fault> {
-    let rows = sqlx::query(sql::RUN_FOOTPRINTS).bind(app.as_str()).fetch_all(conn).await?;
-    let mut footprints = Vec::with_capacity(rows.len());
-    for row in &rows {
-        let text: Option<&str> = row.try_get("footprint")?;
-        footprints.extend(text.and_then(|text| from_stored(text).ok()));
-    }
-    Ok(footprints)
 }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, Row};
 use surefoot_store_postgres::{PostgresOptions, PostgresStore, migrations, sqlx};
-use surefoot_testkit::servers::PostgresProxy;
+use surefoot_testkit::servers::{PgBouncer, PostgresProxy, Server as Pooler};
 
 /// A database of one test; dropped with it.
 pub(crate) struct Database {
@@ -80,6 +80,13 @@ impl Database {
     pub(crate) fn through(&self, proxy: &PostgresProxy) -> PostgresOptions {
         let options = self.server.options().host("127.0.0.1").port(proxy.port());
         PostgresOptions::of(options.database(&self.name))
+    }
+
+    /// Through a pooler in front of its server.
+    pub(crate) fn pooled(&self, pooler: &PgBouncer) -> (Pooler, PostgresOptions) {
+        let pooler = pooler.start(&self.server.url()).unwrap();
+        let options = PgConnectOptions::from_str(pooler.url()).unwrap().disable_statement_logging();
+        (pooler, PostgresOptions::of(options.database(&self.name)))
     }
 
     pub(crate) fn proxy(&self) -> PostgresProxy {

@@ -17,6 +17,7 @@ mod families;
 mod faults;
 mod lists;
 mod matrix;
+mod migration;
 mod notices;
 mod pool;
 mod pooler;

@@ -210,6 +210,10 @@ async fn activate(
     if activate.expected.is_some() && activate.expected != active {
         return Err(PublishError::NotExpected { expected: activate.expected, active });
     }
+    if active == Some(activate.revision) {
+        let id = VersionId::from_bytes(sixteen(&version, "id")?);
+        return Ok(Published::of(id, activate.revision));
+    }
     let live = Live {
         workflow: no,
         version: version.try_get("no").map_err(store_error)?,

@@ -6,13 +6,15 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use surefoot_kernel_core::{
-    Commit, Recovered, RowInput, RunId, Scan, StoreError, Timestamp, decide_row,
+    App, Commit, Mode, Recovered, RowInput, RunId, Scan, StoreError, Timestamp, WorkDue, decide_row,
 };
 
 use super::read::runs_by_no;
+use super::session::footprints;
 use super::wake::{wake_all, write_decided};
 use crate::child::cancel::{carry_on, is_pending};
 use crate::error::Fault;
+use crate::event::dispatch;
 use crate::sql;
 use crate::writer::{Cx, Lane, Op};
 
@@ -77,6 +79,20 @@ pub(crate) async fn due(
     wakes.truncate(limit);
     gone.truncate(limit);
     Ok(Due { wakes, gone, cancels, more })
+}
+
+/// All that a worker's scan may find.
+pub(crate) async fn work(
+    conn: &mut SqliteConnection,
+    app: App,
+    mode: Mode,
+    now: Timestamp,
+) -> Result<WorkDue, Fault> {
+    let dispatch = !dispatch::due(&mut *conn, &app, 1, now).await?.is_empty();
+    let mut work = WorkDue { dispatch, ..footprints(&mut *conn, &app, mode, now).await? };
+    let scan = Scan { app, limit: 1 };
+    work.recover = !due(conn, &scan, now).await?.is_empty();
+    Ok(work)
 }
 
 fn numbers(rows: Vec<SqliteRow>) -> Result<Vec<i64>, Fault> {

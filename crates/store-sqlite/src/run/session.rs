@@ -4,7 +4,7 @@ use sqlx::{Row, SqliteConnection};
 
 use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::plan::Footprint;
-use surefoot_kernel_core::{App, SessionReport, StoreError};
+use surefoot_kernel_core::{App, Mode, SessionReport, StoreError, Timestamp, WorkDue};
 
 use super::row::json;
 use crate::error::Fault;
@@ -37,16 +37,26 @@ impl Op for Report {
     }
 }
 
-/// The distinct footprints of runs that have not ended. One that cannot be read is left out.
+/// The distinct footprints of runs that have not ended, and those of them of which a run is due. One that cannot be read
+/// is left out.
 pub(crate) async fn footprints(
     conn: &mut SqliteConnection,
     app: &App,
-) -> Result<Vec<Footprint>, Fault> {
-    let rows = sqlx::query(sql::RUN_FOOTPRINTS).bind(app.as_str()).fetch_all(conn).await?;
-    let mut footprints = Vec::with_capacity(rows.len());
-    for row in &rows {
+    mode: Mode,
+    now: Timestamp,
+) -> Result<WorkDue, Fault> {
+    let query = sqlx::query(sql::RUN_FOOTPRINTS);
+    let query = query.bind(app.as_str()).bind(mode.as_str()).bind(now.micros());
+    let mut work = WorkDue::default();
+    for row in query.fetch_all(conn).await? {
         let text: Option<&str> = row.try_get("footprint")?;
-        footprints.extend(text.and_then(|text| from_stored(text).ok()));
+        let Some(footprint) = text.and_then(|text| from_stored::<Footprint>(text).ok()) else {
+            continue;
+        };
+        if row.try_get("is_due")? {
+            work.claimable.push(footprint.clone());
+        }
+        work.footprints.push(footprint);
     }
-    Ok(footprints)
+    Ok(work)
 }

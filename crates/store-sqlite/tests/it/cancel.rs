@@ -29,7 +29,7 @@ impl<F: Future> Future for GiveUp<F> {
 }
 
 /// Whether the future came to its end before it was dropped.
-async fn drop_at<F: Future>(wait: usize, future: F) -> bool {
+pub(crate) async fn drop_at<F: Future>(wait: usize, future: F) -> bool {
     GiveUp { inner: Box::pin(future), left: wait }.await
 }
 

@@ -6,6 +6,7 @@ mod cancel;
 mod contention;
 mod group;
 mod lists;
+mod migration;
 mod retention;
 mod schema;
 mod statements;

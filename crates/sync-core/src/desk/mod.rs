@@ -63,7 +63,7 @@ impl Desk {
     /// # Errors
     /// [`SyncError::Unavailable`].
     pub async fn notes(&self, limit: usize) -> Result<Vec<NoteView>, SyncError> {
-        let journal = self.place.journal().await?;
+        let Some(journal) = self.place.journal_if_there().await? else { return Ok(Vec::new()) };
         let (mut after, head) = (journal.tail().await?, journal.head().await?);
         let mut notes: Vec<NoteView> = Vec::new();
         let request = ReadTopic { max: NOTES_AT_ONCE, wait: std::time::Duration::ZERO };

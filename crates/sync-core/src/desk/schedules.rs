@@ -54,14 +54,13 @@ impl Desk {
         by: &By,
     ) -> Result<Changed, SyncError> {
         let (schedules, resource) = self.of(set).await?;
-        schedules.get(id).await?;
+        let not = "it is paused already";
+        if schedules.get(id).await?.paused.is_some() {
+            return Ok(Changed::unchanged(not));
+        }
         self.note("pause", &resource, Some(id.as_str()), by).await?;
         let done = schedules.pause(id, &by.actor, &by.reason).await?;
-        Ok(Changed::of(
-            done,
-            format!("{id} is paused: what runs is finished"),
-            "it is paused already",
-        ))
+        Ok(Changed::of(done, format!("{id} is paused: what runs is finished"), not))
     }
 
     /// Runs the slots that come from now on.
@@ -75,12 +74,15 @@ impl Desk {
         by: &By,
     ) -> Result<Changed, SyncError> {
         let (schedules, resource) = self.of(set).await?;
-        schedules.get(id).await?;
+        let not = "it is not paused";
+        if schedules.get(id).await?.paused.is_none() {
+            return Ok(Changed::unchanged(not));
+        }
         self.note("resume", &resource, Some(id.as_str()), by).await?;
         let done = schedules.resume(id).await?;
         let what =
             format!("{id} runs again from its next slot on; what passed is not run by itself");
-        Ok(Changed::of(done, what, "it is not paused"))
+        Ok(Changed::of(done, what, not))
     }
 
     /// Asks for a run now. The same request is one run.
@@ -94,11 +96,14 @@ impl Desk {
         by: &By,
     ) -> Result<Changed, SyncError> {
         let (schedules, resource) = self.of(set).await?;
-        schedules.get(id).await?;
+        let not = "the request is known already";
+        if schedules.get(id).await?.ask(request)?.is_none() {
+            return Ok(Changed::unchanged(not));
+        }
         self.note("run", &resource, Some(id.as_str()), by).await?;
         let done = schedules.run_now(id, request).await?;
         let what = format!("{id} is asked to run now, by request `{request}`");
-        Ok(Changed::of(done, what, "the request is known already"))
+        Ok(Changed::of(done, what, not))
     }
 
     /// Asks for the slots from one instant up to another, both included, that are over.
@@ -116,11 +121,14 @@ impl Desk {
             return Err(SyncError::InvalidOption { option: "until", why });
         }
         let (schedules, resource) = self.of(set).await?;
-        schedules.get(id).await?;
-        self.note("backfill", &resource, Some(id.as_str()), by).await?;
         let span = Span { after: Timestamp::from_micros(from.micros().saturating_sub(1)), until };
+        let not = "all of it was asked for before, or is still due by itself";
+        if schedules.get(id).await?.backfill(span, schedules.store().now())?.is_none() {
+            return Ok(Changed::unchanged(not));
+        }
+        self.note("backfill", &resource, Some(id.as_str()), by).await?;
         let done = schedules.backfill(id, span).await?;
         let what = format!("{id} is asked to run its slots from {from} to {until}");
-        Ok(Changed::of(done, what, "all of it was asked for before, or is still due by itself"))
+        Ok(Changed::of(done, what, not))
     }
 }

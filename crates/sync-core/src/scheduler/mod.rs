@@ -14,7 +14,7 @@ use surefoot_kernel_core::Timestamp;
 
 use crate::{BadSchedule, Key, Misfire, ResourceId, Schedule, SyncError};
 
-pub use record::{Begun, Outcome, Pause, ScheduleRecord};
+pub use record::{BACKFILL_SLOTS_MAX, Begun, Outcome, Pause, ScheduleRecord};
 pub use schedules::{ScheduleCreated, Schedules};
 pub use span::Span;
 

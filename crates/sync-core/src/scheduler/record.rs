@@ -17,6 +17,8 @@ const REASON_MAX_CHARS: usize = 1_000;
 const PAST_MAX: usize = 20;
 /// Stretches that somebody asked for, apart from each other.
 const BACKFILLED_MAX: usize = 100;
+/// Slots that one backfill may ask for.
+pub const BACKFILL_SLOTS_MAX: usize = 10_000;
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -160,7 +162,8 @@ impl ScheduleRecord {
     /// there yet, as it was first. A slot that was asked for before is not run again. `None` if all were.
     ///
     /// # Errors
-    /// [`SyncError::InvalidOption`] for a time to come; [`SyncError::StoreFull`] if there are too many stretches.
+    /// [`SyncError::InvalidOption`] for a time to come, and for more than [`BACKFILL_SLOTS_MAX`] slots;
+    /// [`SyncError::StoreFull`] if there are too many stretches.
     pub fn backfill(&self, span: Span, now: Timestamp) -> Result<Option<Self>, SyncError> {
         if span.until > now {
             let why = format!("{} is still to come: slots run by themselves then", span.until);
@@ -172,6 +175,13 @@ impl ScheduleRecord {
         let new = span.without(&self.backfilled);
         if new.is_empty() {
             return Ok(None);
+        }
+        if self.has_more_slots(&new, BACKFILL_SLOTS_MAX)? {
+            let why = format!(
+                "more than {BACKFILL_SLOTS_MAX} slots lie between it and {}: ask for one part after the other",
+                span.until
+            );
+            return Err(SyncError::InvalidOption { option: "from", why });
         }
         let mut next = self.clone();
         next.backfilled = span.joined_with(&self.backfilled);
@@ -248,6 +258,22 @@ impl ScheduleRecord {
             }
         }
         Ok(None)
+    }
+
+    /// Whether there are more slots in some stretches than so many. Looks at no more of them than that.
+    fn has_more_slots(&self, spans: &[Span], most: usize) -> Result<bool, SyncError> {
+        let mut slots = 0_usize;
+        for span in spans {
+            let mut left = *span;
+            while let Some(slot) = self.first_slot_in(left)? {
+                slots = slots.saturating_add(1);
+                if slots > most {
+                    return Ok(true);
+                }
+                left.after = slot;
+            }
+        }
+        Ok(false)
     }
 
     /// By what the schedule did then.

@@ -212,6 +212,7 @@ impl Api {
             Err(error) if [code::NO_MESSAGE, code::SEQUENCE_NOT_FOUND].contains(&error.code) => {
                 Ok(None)
             }
+            Err(error) if error.code == code::NO_STREAM => Err(lost(stream)),
             Err(error) => Err(Failure::Refused(error).into_error(operation)),
         }
     }
@@ -228,9 +229,16 @@ impl Api {
         match self.insist::<Answer>(operation, &subject, &json!({ "seq": seq })).await? {
             Ok(answer) => Ok(answer.success),
             Err(error) if gone.contains(&error.code) => Ok(false),
+            Err(error) if error.code == code::NO_STREAM => Err(lost(stream)),
             Err(error) => Err(Failure::Refused(error).into_error(operation)),
         }
     }
+}
+
+/// Of a stream that was there when its resource was opened, or belongs to one that is.
+pub(crate) fn lost(stream: &str) -> SyncError {
+    let why = "somebody deleted it with all it held; a process that declares its resource makes it anew, empty";
+    SyncError::Corrupt { what: format!("the stream `{stream}`"), why: why.to_owned() }
 }
 
 /// An answer, or the refusal that stands in its place.

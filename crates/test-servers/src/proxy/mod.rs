@@ -62,7 +62,7 @@ impl PostgresProxy {
     /// # Errors
     /// [`Error::Io`] if the URL names no host, or no port is free.
     pub fn start(url: &str) -> Result<Self, Error> {
-        let upstream = upstream(url).map_err(Error::io("find", Path::new(url)))?;
+        let upstream = upstream(url)?;
         let failed = |error| Error::io("listen on", Path::new("127.0.0.1"))(error);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
@@ -175,7 +175,12 @@ impl Drop for PostgresProxy {
     }
 }
 
-fn upstream(url: &str) -> std::io::Result<SocketAddr> {
+/// Where the server of a URL is.
+pub(crate) fn upstream(url: &str) -> Result<SocketAddr, Error> {
+    resolve(url).map_err(Error::io("find", Path::new(url)))
+}
+
+fn resolve(url: &str) -> std::io::Result<SocketAddr> {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let rest = rest.split(['/', '?']).next().unwrap_or_default();
     let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);

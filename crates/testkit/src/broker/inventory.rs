@@ -66,6 +66,16 @@ impl Inventory for MemoryBroker {
         self.schedules(id.clone()).await
     }
 
+    async fn journal_if_there(&self) -> Result<Option<Arc<dyn Topic>>, SyncError> {
+        let settings = TopicSettings::journal()?;
+        let kind = ResourceKind::Topic;
+        let journal = Resource { kind, id: settings.id.clone() };
+        if !self.resources().await?.contains(&journal) {
+            return Ok(None);
+        }
+        Ok(Some(self.topic(settings).await?))
+    }
+
     async fn journal(&self) -> Result<Arc<dyn Topic>, SyncError> {
         self.topic(TopicSettings::journal()?).await
     }

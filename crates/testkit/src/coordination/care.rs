@@ -34,6 +34,10 @@ async fn jobs<F: CoordinationFactory>(place: &F) -> Arc<dyn Jobs> {
 pub async fn what_is_there_is_listed_with_how_much_there_is<F: CoordinationFactory>(place: &F) {
     let (handle, desk) = (place.handle().await, desk(place).await);
     assert_eq!(desk.queues().await.unwrap(), []);
+    // Whoever only looks creates nothing.
+    assert_eq!(desk.notes(10).await.unwrap(), []);
+    let there = surefoot_sync_core::Inventory::resources(&handle).await.unwrap();
+    assert_eq!(there, []);
     let jobs = handle.jobs(quick("mail")).await.unwrap();
     let ordered =
         QueueSettings::ordered(quick("a.b/c"), surefoot_sync_core::Partitions::new(3).unwrap());
@@ -169,6 +173,11 @@ pub async fn a_schedule_is_paused_run_and_backfilled<F: CoordinationFactory>(pla
     assert_eq!(runs.lock().unwrap().len(), 8);
     let shown = desk.schedule(&house, &nightly, 0).await.unwrap();
     assert_eq!((shown.runs, shown.paused), (8, None));
+    // What changed nothing is not written down.
+    assert!(!desk.resume_schedule(&house, &nightly, &ann()).await.unwrap().changed);
+    let notes = desk.notes(10).await.unwrap();
+    let verbs: Vec<_> = notes.iter().map(|note| note.verb.as_str()).collect();
+    assert_eq!(verbs, ["resume", "backfill", "run", "pause"]);
 }
 
 /// A name that is wrong says what would be right.

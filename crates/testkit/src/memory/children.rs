@@ -208,6 +208,11 @@ impl State {
         None
     }
 
+    /// Whether a cancel is on its way to children.
+    pub(super) fn cancels_are_pending(&self, app: &App) -> bool {
+        self.next_cancel(app, None).is_some()
+    }
+
     /// Carries cancels on to children, a bounded number of them; says whether there is more to do.
     pub(super) fn cancel_children(
         &mut self,

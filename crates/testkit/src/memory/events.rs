@@ -189,7 +189,7 @@ impl State {
         let mut due: Vec<(Timestamp, EventId)> = self
             .events
             .iter()
-            .filter(|(_, entry)| entry.app == *app && entry.is_pending() && entry.due_at <= now)
+            .filter(|(_, entry)| entry.is_due(app, now))
             .map(|(id, entry)| (entry.due_at, *id))
             .collect();
         due.sort_unstable();
@@ -254,6 +254,11 @@ impl EventEntry {
     /// Whether its runs are still to be created.
     pub(super) fn is_pending(&self) -> bool {
         matches!(self.status, EventStatus::Pending | EventStatus::Retrying)
+    }
+
+    /// Whether they are to be created now.
+    pub(super) fn is_due(&self, app: &App, now: Timestamp) -> bool {
+        self.app == *app && self.is_pending() && self.due_at <= now
     }
 }
 

@@ -23,13 +23,13 @@ use surefoot_kernel_core::{
     Activate, ActivationSet, App, AppHealth, AuditRow, ChildStore, ChildrenCreated, ChildrenError,
     ChildrenOn, ChildrenPage, ChildrenRequest, ClaimRequest, Commit, Committed, CreateChildren,
     CreateDryRun, Delete, Deleted, Dispatched, EffectRow, Emission, Emit, EmitError, EventFilter,
-    EventRow, EventStore, Expired, Fence, GroupRow, LoadRequest, Locked, Micros, OperatorStore,
-    Page, PassTime, Place, PlanStore, Prune, Pruned, Publish, PublishError, Published, Recovered,
-    Redrive, Redriven, RenewRequest, Renewed, RetentionError, RetentionStore, Run, RunCount,
-    RunDetail, RunFilter, RunId, RunRow, RunSpan, RunStore, Scan, Schedules, Scope, SendSignal,
-    SessionReport, SessionRow, SetActivation, SignalError, SignalRow, SignalSent, Stamp,
-    StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork,
-    VersionId, Work, WorkflowKey, WorkflowRow,
+    EventRow, EventStore, Expired, Fence, GroupRow, LoadRequest, Locked, Micros, Mode,
+    OperatorStore, Page, PassTime, Place, PlanStore, Prune, Pruned, Publish, PublishError,
+    Published, Recovered, Redrive, Redriven, RenewRequest, Renewed, RetentionError, RetentionStore,
+    Run, RunCount, RunDetail, RunFilter, RunId, RunRow, RunSpan, RunStore, Scan, Schedules, Scope,
+    SendSignal, SessionReport, SessionRow, SetActivation, SignalError, SignalRow, SignalSent,
+    Stamp, StoreError, StoreFact, Stored, StoredVersion, TakeOverRequest, Timestamp, TxStore,
+    TxWork, VersionId, Work, WorkDue, WorkflowKey, WorkflowRow,
 };
 
 pub use self::factory::MemoryFactory;
@@ -143,6 +143,10 @@ impl RunStore for MemoryStore {
 
     async fn run_recover(&self, scan: Scan) -> Result<Recovered, StoreError> {
         Ok(self.write(|state, now| state.run_recover(&scan, now)).await)
+    }
+
+    async fn work_due(&self, app: &App, mode: Mode) -> Result<WorkDue, StoreError> {
+        Ok(self.read().work_due(app, mode, self.clock.now()))
     }
 
     async fn footprint_list(&self, app: &App) -> Result<Vec<Footprint>, StoreError> {

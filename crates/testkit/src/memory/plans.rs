@@ -75,6 +75,9 @@ impl State {
         if activate.expected.is_some() && activate.expected != active {
             return Err(PublishError::NotExpected { expected: activate.expected, active });
         }
+        if active == Some(activate.revision) {
+            return Ok(Published::of(version, activate.revision));
+        }
         self.make_live(&id, version, now);
         let who = (activate.actor.as_str(), "activate", activate.reason.as_str());
         self.audit_version(&id, version, who, now);

@@ -1,13 +1,14 @@
 //! Claims, loads, renewals and recovery.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
     App, Budget, ClaimRequest, CreateDryRun, EmitError, Invocation, JournalEntry, Lease,
-    LoadRequest, Phase, Receipt, Recovered, RenewRequest, Renewed, RestoreInvalid, RowInput, Run,
-    RunId, Scan, SessionReport, Stamp, Stored, TakeOverRequest, Timestamp, Wait, actor_of,
-    decide_row,
+    LoadRequest, Micros, Mode, Phase, Receipt, Recovered, RenewRequest, Renewed, RestoreInvalid,
+    RowInput, Run, RunId, Scan, SessionId, SessionReport, Stamp, Stored, TakeOverRequest,
+    Timestamp, Wait, WorkDue, actor_of, decide_row,
 };
 
 use super::state::{JournalRow, RunEntry, SessionEntry, State};
@@ -179,6 +180,29 @@ impl State {
             return Some(*since);
         }
         deadline.filter(|deadline| *deadline <= now)
+    }
+
+    pub(super) fn work_due(&self, app: &App, mode: Mode, now: Timestamp) -> WorkDue {
+        let of_app =
+            self.runs.values().map(|entry| &entry.run).filter(|run| run.origin.app == *app);
+        let is_gone =
+            |run: &Run| run.cancel.is_some() && decide_row(run, RowInput::LeaseGone, now).is_ok();
+        let recover = of_app.clone().any(|run| self.due_since(run, now).is_some() || is_gone(run));
+        let lease =
+            Lease { owner: SessionId::from_bytes([0; 16]), until: now, length: Micros::ZERO };
+        let claim = RowInput::Claim { lease };
+        let due: BTreeSet<&String> = of_app
+            .filter(|run| run.origin.mode == mode && decide_row(run, claim.clone(), now).is_ok())
+            .map(|run| &run.origin.footprint)
+            .collect();
+        let footprints = self.footprint_list(app);
+        let is_due = |footprint: &&Footprint| due.contains(&footprint.hash());
+        WorkDue {
+            recover: recover || self.cancels_are_pending(app),
+            dispatch: self.events.values().any(|entry| entry.is_due(app, now)),
+            claimable: footprints.iter().filter(is_due).cloned().collect(),
+            footprints,
+        }
     }
 
     pub(super) fn footprint_list(&self, app: &App) -> Vec<Footprint> {

@@ -226,6 +226,7 @@ macro_rules! store_suite {
                     two_passes_at_once_do_everything_once
                     recovery_touches_only_runs_of_its_app
                     only_living_runs_need_a_footprint
+                    what_is_due_is_said_in_one_answer
                     health_names_the_oldest_work_that_is_due
                 }
                 operator {

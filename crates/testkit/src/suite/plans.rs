@@ -101,6 +101,11 @@ pub async fn a_stored_version_is_made_live_on_request<F: StoreFactory>(world: &W
     let audit = world.store.audit_list(&app(), None, 1).await.unwrap().remove(0);
     assert_eq!((audit.actor.as_str(), audit.version), ("bob", Some(first.version)));
     assert_eq!(audit.reason, "back to what worked");
+    let before = world.store.audit_list(&app(), None, 100).await.unwrap();
+    let again = world.store.version_activate(activation(1, Some(1))).await.unwrap();
+    assert_eq!(again, activated);
+    let after = world.store.audit_list(&app(), None, 100).await.unwrap();
+    assert_eq!(after, before, "what changes nothing is not written down");
     world.store.version_activate(activation(2, None)).await.unwrap();
     assert_eq!(world.emit(low()).await.matched, 0);
 }

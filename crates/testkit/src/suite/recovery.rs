@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use surefoot_kernel_core::{
-    App, Command, Dependency, OperatorStore as _, Phase, RunId, RunState, RunStore as _, Scan,
-    StoreError, Todo,
+    App, Command, Dependency, Event, EventStore as _, Mode, OperatorStore as _, Phase, RunId,
+    RunState, RunStore as _, Scan, StoreError, Todo, WorkDue,
 };
 
 use super::StoreFactory;
@@ -179,6 +179,46 @@ pub async fn only_living_runs_need_a_footprint<F: StoreFactory>(world: &World<F>
     drive.to_end(&world.store, |_| crate::Reply::Answer(succeeded(json!(1)))).await.unwrap();
     assert_eq!(living().await, [two.footprint]);
     assert!(world.store.footprint_list(&App::from("bank")).await.unwrap().is_empty());
+}
+
+/// The question of an idle worker says neither less nor more than what recovery, dispatch and a claim would find.
+pub async fn what_is_due_is_said_in_one_answer<F: StoreFactory>(world: &World<F>) {
+    let flow = plan(vec![idempotent("a")]);
+    let footprint = flow.footprint.clone();
+    let due = async || world.store.work_due(&app(), Mode::Execute).await.unwrap();
+    let says = |recover, dispatch, claimable: bool| WorkDue {
+        recover,
+        dispatch,
+        footprints: vec![footprint.clone()],
+        claimable: claimable.then(|| footprint.clone()).into_iter().collect(),
+    };
+    world.publish("flow", flow.clone()).await;
+    assert_eq!(due().await, WorkDue::default());
+    let event = Event::start("flow", json!({})).deferred();
+    world.emit(event).await;
+    assert_eq!(due().await, WorkDue { dispatch: true, ..WorkDue::default() });
+    world.store.event_dispatch(&app(), 10).await.unwrap();
+    assert_eq!(due().await, says(false, false, true));
+    let run = world.claim().await.remove(0).id;
+    assert_eq!(due().await, says(false, false, false));
+    let on = Dependency::on("approval", "7").deadline_in(Duration::from_secs(60));
+    world.park(&mut world.drive(run).await, on).await;
+    assert_eq!(due().await, says(false, false, false));
+    world.pass_secs(61).await;
+    assert_eq!(due().await, says(true, false, false));
+    assert_eq!(world.recover().await.woken, [run]);
+    assert_eq!(due().await, says(false, false, true));
+    world.claim_run(run).await;
+    world.pass_secs(121).await;
+    assert_eq!(due().await, says(false, false, true), "a lapsed lease is for a claim");
+    world.cancel(run).await;
+    assert_eq!(due().await, says(true, false, false), "a canceled one is for recovery");
+    for (app, mode) in [(App::from("bank"), Mode::Execute), (app(), Mode::DryRun)] {
+        let other = world.store.work_due(&app, mode).await.unwrap();
+        assert!(!other.dispatch && other.claimable.is_empty(), "{other:?}");
+    }
+    world.recover().await;
+    assert_eq!(due().await, WorkDue::default());
 }
 
 /// Health says since when work has been due, by footprint; a lapsed lease is work that is due.

@@ -14,12 +14,13 @@ use surefoot_kernel_core::{
     ChildrenCreated, ChildrenError, ChildrenOn, ChildrenPage, ChildrenRequest, ClaimRequest,
     Commit, Committed, CreateChildren, CreateDryRun, Delete, Deleted, Dispatched, EffectRow,
     Emission, Emit, EmitError, EventFilter, EventRow, EventStore, Expired, Fence, FenceError,
-    GroupRow, LoadRequest, Locked, Micros, OperatorStore, Page, Place, PlanStore, Prune, Pruned,
-    Publish, PublishError, Published, Receipt, Recovered, Redrive, Redriven, RenewRequest, Renewed,
-    RetentionError, RetentionStore, Run, RunCount, RunDetail, RunFilter, RunId, RunRow, RunSpan,
-    RunStore, Scan, Schedules, Scope, SendSignal, SessionReport, SessionRow, SetActivation,
-    SignalError, SignalRow, SignalSent, Stamp, StoreError, StoreFact, Stored, StoredVersion,
-    TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, Work, WorkflowKey, WorkflowRow,
+    GroupRow, LoadRequest, Locked, Micros, Mode, OperatorStore, Page, Place, PlanStore, Prune,
+    Pruned, Publish, PublishError, Published, Receipt, Recovered, Redrive, Redriven, RenewRequest,
+    Renewed, RetentionError, RetentionStore, Run, RunCount, RunDetail, RunFilter, RunId, RunRow,
+    RunSpan, RunStore, Scan, Schedules, Scope, SendSignal, SessionReport, SessionRow,
+    SetActivation, SignalError, SignalRow, SignalSent, Stamp, StoreError, StoreFact, Stored,
+    StoredVersion, TakeOverRequest, Timestamp, TxStore, TxWork, VersionId, Work, WorkDue,
+    WorkflowKey, WorkflowRow,
 };
 use surefoot_testkit::suite::{
     StoreFactory, Tamper, Tampered, World, budgets, children, dispatch, events, fence, fidelity,
@@ -59,6 +60,8 @@ pub(crate) enum Flaw {
     PagesByOffset,
     /// Says after one pass of recovery that all is done.
     StopsRecovery,
+    /// Does not say that an event is due.
+    OverlooksEvents,
     /// Answers a pass of dispatch with everything, whatever the limit.
     IgnoresLimits,
     /// Leaves out audit rows.
@@ -167,6 +170,11 @@ impl RunStore for Wrong {
     async fn run_recover(&self, scan: Scan) -> Result<Recovered, StoreError> {
         let recovered = self.inner.run_recover(scan).await?;
         Ok(Recovered { more: recovered.more && !self.has(Flaw::StopsRecovery), ..recovered })
+    }
+
+    async fn work_due(&self, app: &App, mode: Mode) -> Result<WorkDue, StoreError> {
+        let due = self.inner.work_due(app, mode).await?;
+        Ok(WorkDue { dispatch: due.dispatch && !self.has(Flaw::OverlooksEvents), ..due })
     }
 
     async fn footprint_list(&self, app: &App) -> Result<Vec<Footprint>, StoreError> {
@@ -514,7 +522,7 @@ impl<const FLAW: u8> StoreFactory for WrongFactory<FLAW> {
     }
 }
 
-pub(crate) const FLAWS: [Flaw; 22] = [
+pub(crate) const FLAWS: [Flaw; 23] = [
     Flaw::None,
     Flaw::CommitsBlindly,
     Flaw::RenewsInWordsOnly,
@@ -537,6 +545,7 @@ pub(crate) const FLAWS: [Flaw; 22] = [
     Flaw::ReadsByRunId,
     Flaw::ChargesNothing,
     Flaw::CreatesAgain,
+    Flaw::OverlooksEvents,
 ];
 
 /// Whether a rule holds for a store with a flaw.
@@ -628,6 +637,8 @@ bites! {
         budgets::a_tree_of_runs_charges_the_counters_of_its_root;
     CreatesAgain = 21:
         children::the_same_children_are_created_once;
+    OverlooksEvents = 22:
+        recovery::what_is_due_is_said_in_one_answer;
 }
 
 /// A rule that a flaw does not concern still holds: the flaws are as small as they say.

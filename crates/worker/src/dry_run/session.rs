@@ -55,17 +55,24 @@ async fn work(inner: Arc<Inner>, shift: Arc<Shift>, keeper: Option<JoinHandle<()
 
 impl Inner {
     async fn claim_until_stopped(self: &Arc<Self>, shift: &Arc<Shift>) {
+        let (mut is_woken, mut has_failed) = (true, false);
         loop {
-            match self.claim_all(shift).await {
-                Ok(_) => shift.lives.claims.well(),
-                Err(error) => shift.lives.claims.failed(&error),
+            if is_woken || has_failed || shift.scan_is_late(SCAN) {
+                let claimed = self.claim_all(shift).await;
+                has_failed = claimed.is_err();
+                if let Err(error) = claimed {
+                    shift.lives.claims.failed(&error);
+                }
             }
-            tokio::select! {
+            if !has_failed {
+                shift.lives.claims.well();
+            }
+            is_woken = tokio::select! {
                 biased;
                 () = shift.reached(Phase::Draining) => return,
-                () = shift.claim.notified() => {}
-                () = tokio::time::sleep(shift.jitter.shorten(SCAN)) => {}
-            }
+                () = shift.claim.notified() => true,
+                () = tokio::time::sleep(shift.jitter.shorten(SCAN)) => false,
+            };
             if shift.phase() >= Phase::Draining {
                 return;
             }
@@ -107,9 +114,8 @@ impl Inner {
 
     async fn recover_until_stopped(&self, shift: &Arc<Shift>) {
         loop {
-            let scan = Scan { app: self.app.clone(), limit: RECOVERED_AT_ONCE };
-            match self.runs.run_recover(scan).await {
-                Ok(_) => shift.lives.recovery.well(),
+            match self.recover(shift).await {
+                Ok(()) => shift.lives.recovery.well(),
                 Err(error) => shift.lives.recovery.failed(&error),
             }
             tokio::select! {
@@ -119,6 +125,18 @@ impl Inner {
                 () = tokio::time::sleep(shift.jitter.shorten(SCAN)) => {}
             }
         }
+    }
+
+    async fn recover(&self, shift: &Shift) -> Result<(), StoreError> {
+        let due = self.runs.work_due(&self.app, Mode::DryRun).await?;
+        if due.claimable.iter().any(|footprint| self.can_preview(footprint)) {
+            shift.claim.notify_one();
+        }
+        shift.has_scanned();
+        if due.recover {
+            self.runs.run_recover(Scan { app: self.app.clone(), limit: RECOVERED_AT_ONCE }).await?;
+        }
+        Ok(())
     }
 
     async fn report_until_over(&self, shift: &Arc<Shift>) {

@@ -240,12 +240,16 @@ impl Inner {
         Arc::new(Shift::new(self.ids.session(), self.clock.clone()))
     }
 
+    pub(super) fn can_preview(&self, footprint: &Footprint) -> bool {
+        footprint.is_contained_in(self.previews.footprint())
+    }
+
     /// Claims one dry run that the module can preview.
     pub(super) async fn claim(&self, shift: &Arc<Shift>) -> Result<Option<Claimed>, StoreError> {
         let _alone = self.claiming.lock().await;
-        let listed = self.runs.footprint_list(&self.app).await?;
-        let can = |it: &&Footprint| it.is_contained_in(self.previews.footprint());
-        let footprints: Vec<String> = listed.iter().filter(can).map(Footprint::hash).collect();
+        let due = self.runs.work_due(&self.app, Mode::DryRun).await?.claimable;
+        let can = due.iter().filter(|footprint| self.can_preview(footprint));
+        let footprints: Vec<String> = can.map(Footprint::hash).collect();
         if footprints.is_empty() {
             return Ok(None);
         }

@@ -31,15 +31,22 @@ pub(super) struct Claimed<S: TxStore> {
 }
 
 impl<S: TxStore> Engine<S> {
-    /// Claims whenever somebody wakes it, and once in a while anyway, until a stop is asked for.
+    /// Claims whenever somebody wakes it, as the scan does where something is due, until a stop is asked for. Once in a
+    /// while it looks up by itself: a claim may have failed, or the scan.
     pub(super) async fn claim_until_stopped(self: &Arc<Self>, shift: &Arc<Shift>) {
         let mut unanswered = None;
-        let mut is_woken = true;
+        let (mut is_woken, mut has_failed) = (true, false);
         loop {
-            match self.claim_all(shift, &mut unanswered, is_woken).await {
-                Ok(()) => shift.lives.claims.well(),
-                // The slots rest until the next wake-up, or the next scan.
-                Err(error) => shift.lives.claims.failed(&error),
+            if is_woken || has_failed || shift.scan_is_late(self.settings.scan) {
+                let claimed = self.claim_all(shift, &mut unanswered, is_woken).await;
+                has_failed = claimed.is_err();
+                // The slots rest until the next wake-up, or the next look.
+                if let Err(error) = claimed {
+                    shift.lives.claims.failed(&error);
+                }
+            }
+            if !has_failed {
+                shift.lives.claims.well();
             }
             is_woken = tokio::select! {
                 biased;

@@ -70,6 +70,12 @@ impl Footprints {
         is_new
     }
 
+    /// Whether this worker can run one of them.
+    pub(crate) fn offers_any(&self, footprints: &[Footprint]) -> bool {
+        let mut state = self.state();
+        footprints.iter().any(|footprint| self.judge(&mut state, footprint.clone()).is_offered)
+    }
+
     /// A version was published in this process: its runs are claimable before the next list.
     pub(crate) fn learn(&self, footprint: &Footprint) {
         let mut state = self.state();

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use surefoot_kernel_core::{Measure, Micros, Scan, StoreError, TxStore};
+use surefoot_kernel_core::{
+    Dispatched, Measure, Micros, Mode, Recovered, Scan, StoreError, TxStore, WorkDue,
+};
 use tracing::Instrument as _;
 
 use super::Engine;
@@ -57,7 +59,7 @@ impl<S: TxStore> Engine<S> {
     pub(super) async fn recover_all(&self, shift: &Shift) -> Result<Recovery, StoreError> {
         let mut all = Recovery::default();
         loop {
-            let pass = self.recover_once().await?;
+            let pass = self.recover_once(shift).await?;
             all.woken += pass.woken;
             all.finalised += pass.finalised;
             all.dispatched += pass.dispatched;
@@ -68,8 +70,8 @@ impl<S: TxStore> Engine<S> {
                 break;
             }
         }
-        // Last, since a dispatched event may have brought runs of a version that was not wanted before.
-        if self.list_footprints(shift).await? {
+        // A dispatched event may have brought runs of a version that was not wanted before.
+        if all.did_something() && self.list_footprints(shift).await? {
             shift.claim.notify_one();
         }
         self.expire_all(shift).await?;
@@ -92,12 +94,32 @@ impl<S: TxStore> Engine<S> {
         Ok(())
     }
 
-    async fn recover_once(&self) -> Result<Recovery, StoreError> {
+    /// What is due, by one question; the claimer is woken if a run of it is.
+    async fn look(&self, shift: &Shift) -> Result<WorkDue, StoreError> {
+        let due = self.kernel.store().work_due(self.kernel.app(), Mode::Execute).await?;
+        self.footprints.list(due.footprints.clone(), shift.now());
+        if self.footprints.offers_any(&due.claimable) {
+            shift.claim.notify_one();
+        }
+        shift.has_scanned();
+        Ok(due)
+    }
+
+    async fn recover_once(&self, shift: &Shift) -> Result<Recovery, StoreError> {
         let (store, app) = (self.kernel.store(), self.kernel.app());
+        let due = self.look(shift).await?;
         // One may fail without the other: both are tried.
-        let recovered = store.run_recover(Scan { app: app.clone(), limit: SCAN_LIMIT }).await;
-        let dispatching = store.event_dispatch(app, DISPATCH_LIMIT);
-        let dispatched = dispatching.instrument(spans::dispatch()).await;
+        let recovered = if due.recover {
+            store.run_recover(Scan { app: app.clone(), limit: SCAN_LIMIT }).await
+        } else {
+            Ok(Recovered::default())
+        };
+        let dispatched = if due.dispatch {
+            let dispatching = store.event_dispatch(app, DISPATCH_LIMIT);
+            dispatching.instrument(spans::dispatch()).await
+        } else {
+            Ok(Dispatched::default())
+        };
         let recovered = recovered?;
         let dispatched = dispatched?;
         for run in &recovered.finalised {

@@ -1,6 +1,6 @@
 //! One worker session: from a start to its stop.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use super::hold::Hold;
 use super::life::Life;
-use super::pace::{Jitter, minus};
+use super::pace::{Jitter, minus, part, plus};
 
 /// How far a stop has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,6 +70,8 @@ pub(crate) struct Shift {
     nonce: AtomicU64,
     /// The next claim was asked for before, and nobody knows what came of it.
     is_claim_lost: AtomicBool,
+    /// When the scan last heard what is due, by monotonic time.
+    scanned_at: AtomicI64,
     /// When old payloads were last looked for, by monotonic time.
     expired_at: Mutex<Option<Micros>>,
     holds: Mutex<Vec<Arc<Hold>>>,
@@ -102,11 +104,23 @@ impl Shift {
             grace: Mutex::new(None),
             nonce: AtomicU64::new(1),
             is_claim_lost: AtomicBool::new(false),
+            scanned_at: AtomicI64::new(clock.monotonic().get()),
             expired_at: Mutex::default(),
             holds: Mutex::default(),
             released: Notify::new(),
             clock,
         }
+    }
+
+    /// The scan has heard what is due.
+    pub(crate) fn has_scanned(&self) {
+        self.scanned_at.store(self.now().get(), Ordering::Relaxed);
+    }
+
+    /// Whether a scan of this rhythm has not been heard of for longer than it should be: it fails, or has much to do.
+    pub(crate) fn scan_is_late(&self, scan: Micros) -> bool {
+        let last = Micros::new(self.scanned_at.load(Ordering::Relaxed));
+        minus(self.now(), last) > plus(scan, part(scan, 2))
     }
 
     /// Whether old payloads have not been looked for within so long.

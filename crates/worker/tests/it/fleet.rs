@@ -46,17 +46,18 @@ fn per_span(asked: &Asked, span: u64) -> BTreeMap<u64, usize> {
     counts
 }
 
-/// Covers field fault 79.
+/// Covers field faults 79, 80.
 #[tokio::test(start_paused = true)]
 async fn an_idle_fleet_asks_seldom_and_not_in_step() {
     let (_world, fleet, asked) = idle_fleet().await;
     tokio::time::sleep(Duration::from_secs(30)).await;
     let seconds = per_span(&asked, 1_000);
     let steady: usize = (10..30).map(|second| seconds[&second]).sum::<usize>() / 20;
-    // A claim, a pass of recovery, one of dispatch and a list of what is wanted, each a single statement.
-    assert!(steady <= WORKERS * 5, "{steady}");
+    // One question for all that may be due, and now and then a report and a look at schedules.
+    assert!(steady <= WORKERS * 3 / 2, "{steady}");
+    // Who it is, what is wanted, what is due, what is scheduled: a start asks each of it once.
     let peak = *seconds.values().max().unwrap();
-    assert!(peak <= 3 * steady, "{peak} in one second, {steady} in most");
+    assert!(peak <= WORKERS * 5, "{peak} in one second, {steady} in most");
     let slices = per_span(&asked, 100);
     let busiest = (100..300).filter_map(|slice| slices.get(&slice)).max().unwrap();
     assert!(*busiest <= steady / 10 * 2, "{busiest} in a tenth of a second, {steady} in one");

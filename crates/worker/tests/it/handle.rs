@@ -27,7 +27,7 @@ async fn idle(world: &World) -> Running {
     let source = "steps:\n  - mail: { n: 1 }\n";
     let publication = Publication::new("work", source);
     world.kernel.scope(SCOPE).publish(world.module.manifest(), publication).await.unwrap();
-    until("it looked for work", || world.store.count("list") >= 2).await;
+    until("it looked for work", || world.store.count("due") >= 1).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     running.notify();
     tokio::time::sleep(Duration::from_secs(1)).await;

@@ -296,19 +296,19 @@ async fn a_hundred_wakes_during_a_pass_are_one_more_pass() {
     let held = gate.clone();
     let mut first = true;
     world.store.on(move |op| match op {
-        Op::Recover if std::mem::replace(&mut first, false) => Verdict::Hold(held.clone()),
+        Op::Due if std::mem::replace(&mut first, false) => Verdict::Hold(held.clone()),
         _ => Verdict::Go,
     });
-    let before = world.store.count("recover");
+    let before = world.store.count("due");
     running.notify();
-    until("the pass is on the way", || world.store.count("recover") == before + 1).await;
+    until("the pass is on the way", || world.store.count("due") == before + 1).await;
     let claims = world.store.count("claim");
     for _ in 0..100 {
         running.notify();
     }
     gate.notify_one();
     tokio::time::sleep(Duration::from_secs(5)).await;
-    assert_eq!(world.store.count("recover"), before + 2);
+    assert_eq!(world.store.count("due"), before + 2);
     assert!(world.store.count("claim") - claims <= 2);
     running.stop(Duration::ZERO).await;
 }
@@ -382,7 +382,7 @@ async fn another_process_hears_of_work_over_the_bus_with_the_scan_far_away() {
 /// Covers field fault 9.
 #[tokio::test(start_paused = true)]
 async fn a_loop_that_panics_is_started_again_and_the_others_live() {
-    for broken in ["claim", "recover", "report", "renew"] {
+    for broken in ["claim", "due", "report", "renew"] {
         let world = quiet(Actions::default()).await;
         let mut panics = 3;
         world.store.on(move |op| {

@@ -19,6 +19,7 @@ pub(crate) enum Op<'a> {
     TakeOver,
     Renew(&'a RenewRequest),
     Recover,
+    Due,
     List,
     Report,
     Children,
@@ -39,6 +40,7 @@ impl Op<'_> {
             Self::TakeOver => "take_over",
             Self::Renew(_) => "renew",
             Self::Recover => "recover",
+            Self::Due => "due",
             Self::List => "list",
             Self::Report => "report",
             Self::Children => "children",
@@ -227,6 +229,9 @@ impl RunStore for TestStore {
     }
     async fn run_recover(&self, scan: Scan) -> Result<Recovered, StoreError> {
         self.ask(Op::Recover, self.inner.run_recover(scan)).await
+    }
+    async fn work_due(&self, app: &App, mode: Mode) -> Result<WorkDue, StoreError> {
+        self.ask(Op::Due, self.inner.work_due(app, mode)).await
     }
     async fn footprint_list(&self, app: &App) -> Result<Vec<Footprint>, StoreError> {
         self.ask(Op::List, self.inner.footprint_list(app)).await

@@ -19,8 +19,8 @@ pub(super) enum DeadCommand {
         #[arg(value_name = "RESOURCE")]
         resource: Option<Resource>,
         /// At most so many.
-        #[arg(long, default_value_t = 50)]
-        limit: usize,
+        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=1000))]
+        limit: u16,
     },
     /// Show one with what was sent.
     Show {
@@ -74,7 +74,9 @@ pub(super) async fn run(
     command: DeadCommand,
 ) -> Result<Printed, CliError> {
     match command {
-        DeadCommand::List { resource, limit } => list(cx, broker, resource.as_ref(), limit).await,
+        DeadCommand::List { resource, limit } => {
+            list(cx, broker, resource.as_ref(), limit.into()).await
+        }
         DeadCommand::Show { letter } => show(cx, broker, &letter).await,
         DeadCommand::Redrive { letter, key, verb } => {
             let what = letter.said("is sent once more");

@@ -11,7 +11,7 @@ use surefoot_sync_core::{By, Changed, Desk};
 use super::{Context, Printed};
 use crate::args::Verb;
 use crate::broker::{self, Broker};
-use crate::error::CliError;
+use crate::error::{CliError, looked_for};
 use crate::render::Table;
 
 /// Arguments of `sync`.
@@ -46,13 +46,19 @@ enum SyncCommand {
     /// Who changed what, and why, newest first.
     Audit {
         /// At most so many.
-        #[arg(long, default_value_t = 50)]
-        limit: usize,
+        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=1000))]
+        limit: u16,
     },
 }
 
 pub(crate) async fn run(cx: &Context<'_>, args: SyncArgs) -> Result<Printed, CliError> {
     cx.refuse_scope("the server's resources are named by themselves")?;
+    let broker = args.broker.clone();
+    let done = carry_out(cx, args).await;
+    done.map_err(|error| looked_for(error, || broker.place()))
+}
+
+async fn carry_out(cx: &Context<'_>, args: SyncArgs) -> Result<Printed, CliError> {
     match args.command {
         SyncCommand::Queues => queues::list(cx, &desk(&args.broker).await?).await,
         SyncCommand::Pause(pause) => queues::pause(cx, &args.broker, &pause).await,
@@ -61,7 +67,7 @@ pub(crate) async fn run(cx: &Context<'_>, args: SyncArgs) -> Result<Printed, Cli
         SyncCommand::Schedules { set, command } => {
             schedules::run(cx, &args.broker, set, command).await
         }
-        SyncCommand::Audit { limit } => audit(cx, &desk(&args.broker).await?, limit).await,
+        SyncCommand::Audit { limit } => audit(cx, &desk(&args.broker).await?, limit.into()).await,
     }
 }
 

@@ -231,6 +231,27 @@ fn a_schedule_that_was_paused_around_a_slot_has_a_next_one() {
     }
 }
 
+/// A slip of the pen in a year must not ask for a million runs.
+#[test]
+fn a_backfill_of_very_many_slots_is_refused_and_smaller_ones_are_not() {
+    let record = nightly("* * * * *").resume(at("2026-06-01T00:00:00Z"));
+    assert_eq!(record, None, "it is not paused");
+    let mut record = nightly("* * * * *");
+    record.dealt_until = at("2026-06-01T00:00:00Z");
+    let ask = |record: &ScheduleRecord, minutes: usize| {
+        let after = at("2026-03-01T00:00:00Z");
+        let minutes = i64::try_from(minutes).unwrap();
+        let until = after.plus(Micros::from_secs(60 * minutes));
+        record.backfill(Span { after, until }, at("2026-06-01T00:00:00Z"))
+    };
+    let refused = ask(&record, BACKFILL_SLOTS_MAX + 1).unwrap_err();
+    let SyncError::InvalidOption { option: "from", why } = &refused else { panic!("{refused}") };
+    assert!(why.contains("one part after the other"), "{why}");
+    let first = ask(&record, BACKFILL_SLOTS_MAX).unwrap().unwrap();
+    // Only what is new counts.
+    assert!(ask(&first, BACKFILL_SLOTS_MAX + 1).unwrap().is_some());
+}
+
 #[test]
 fn a_paused_schedule_does_what_somebody_asks_for() {
     let mut record = nightly("*/10 * * * *").pause(pause()).unwrap();

@@ -362,6 +362,9 @@ CREATE TABLE surefoot_task (
     message TEXT,
     created_at INTEGER NOT NULL,
     ended_at INTEGER,
+    -- Its run was tried again since it ended: the step that asks for it next has it done afresh.
+    retried INTEGER NOT NULL CHECK (retried IN (0, 1)),
+    CHECK (retried = 0 OR state IN ('failed', 'canceled')),
     CHECK ((due_at IS NOT NULL) = (state IN ('queued', 'running'))),
     CHECK ((ended_at IS NULL) = (state IN ('queued', 'running'))),
     CHECK ((output IS NOT NULL) = (state = 'succeeded')),
@@ -408,6 +411,8 @@ CREATE TABLE surefoot_worker_session (
     name TEXT NOT NULL,
     mode TEXT NOT NULL CHECK (mode IN ('execute', 'dry_run')),
     offers TEXT NOT NULL,
+    -- The root of the only tree that it works for.
+    tree BLOB CHECK (length(tree) = 16),
     slots INTEGER NOT NULL,
     busy INTEGER NOT NULL,
     stuck INTEGER NOT NULL,

@@ -5,8 +5,9 @@ use std::net::IpAddr;
 use surefoot_actions::ai::{Ai, AiWorker, Classify, ClassifyMany, Extract, GenerateText, OpenAi};
 use surefoot_actions::event::{EmitEvent, SendSignal};
 use surefoot_actions::http::{HttpCall, HttpClient, HttpRequest};
-use surefoot_kernel_core::App;
-use surefoot_language::{Module, On};
+use surefoot_actions::secret::{EnvSecrets, Secrets as _};
+use surefoot_kernel_core::{App, RunId};
+use surefoot_language::{Manifest, Module, ModuleBuilder, On};
 use surefoot_store_sqlite::{SqliteStore, SqliteTx};
 
 use crate::error::CliError;
@@ -15,14 +16,25 @@ use crate::error::CliError;
 pub(crate) const MODULE: &str = "surefoot";
 /// The secret that holds the key of the model's provider: `SUREFOOT_SECRET_AI_KEY`.
 const AI_KEY: &str = "AI_KEY";
+/// The model of a check or a preview that was given none.
+const ANY_MODEL: &str = "the model of --ai-model";
+
+/// How a process carries the actions out.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Settings {
+    /// Networks that requests may also go to.
+    pub(crate) networks: Vec<(IpAddr, u8)>,
+    /// None: it can ask no model.
+    pub(crate) ai: Option<AiPlace>,
+}
 
 /// Where models are asked.
 #[derive(Debug, Clone)]
 pub(crate) struct AiPlace {
     /// The base URL of the provider.
-    pub(crate) url: Option<String>,
+    pub(crate) url: String,
     /// Which model.
-    pub(crate) model: Option<String>,
+    pub(crate) model: String,
 }
 
 /// The actions, and who does their tasks.
@@ -32,39 +44,79 @@ pub(crate) struct BuiltInModule {
     pub(crate) ai: Option<AiWorker>,
 }
 
-/// Makes the module on a store.
-pub(crate) fn module(
+/// What authors may write.
+pub(crate) async fn manifest() -> Result<Manifest, CliError> {
+    let scratch = SqliteStore::in_memory().await.map_err(CliError::Scratch)?;
+    Ok(whole(&scratch, &Settings::default())?.manifest().clone())
+}
+
+/// With every action, whether or not this process could carry it out: for checks and previews.
+pub(crate) fn whole(
+    store: &SqliteStore,
+    settings: &Settings,
+) -> Result<Module<On<SqliteTx>>, CliError> {
+    let model = settings.ai.as_ref().map_or(ANY_MODEL, |place| place.model.as_str());
+    let ai = Ai::new(store.clone(), model);
+    built(with_ai(without_ai(store, &client(settings)?), &ai))
+}
+
+/// What this process carries out for the runs of one tree: an action that it could only wait for is left out, so that its
+/// worker does not take a run that needs it. Nor are tasks of this tree done by any other process.
+pub(crate) fn for_tree(
     store: &SqliteStore,
     app: &App,
-    networks: &[(IpAddr, u8)],
-    place: &AiPlace,
+    settings: &Settings,
+    root: RunId,
 ) -> Result<BuiltInModule, CliError> {
+    let client = client(settings)?;
+    let module = without_ai(store, &client);
+    let Some(place) = &settings.ai else {
+        return Ok(BuiltInModule { module: built(module)?, ai: None });
+    };
+    let lane = root.to_string();
+    let ai = Ai::new(store.clone(), &place.model).lane(&lane);
+    let mut provider = OpenAi::new(client, &place.url);
+    if has_secret_variable(AI_KEY) {
+        provider = provider.key(AI_KEY);
+    }
+    let worker = AiWorker::new(app.clone(), store.clone(), provider).lane(&lane);
+    Ok(BuiltInModule { module: built(with_ai(module, &ai))?, ai: Some(worker) })
+}
+
+/// Whether this process has a secret. One that cannot be read just now is there all the same.
+pub(crate) async fn has_secret(name: &str) -> bool {
+    EnvSecrets.secret(name).await.map_or(true, |secret| secret.is_some())
+}
+
+fn has_secret_variable(name: &str) -> bool {
+    let variable = format!("SUREFOOT_SECRET_{name}");
+    std::env::var_os(&variable).is_some() || std::env::var_os(format!("{variable}_FILE")).is_some()
+}
+
+fn client(settings: &Settings) -> Result<HttpClient, CliError> {
     let mut client = HttpClient::builder();
-    for (address, bits) in networks {
+    for (address, bits) in &settings.networks {
         client = client.allow_network(*address, *bits);
     }
-    let client = client.build().map_err(|error| CliError::Module(error.into()))?;
-    let ai = Ai::new(store.clone(), place.model.clone().unwrap_or_default());
-    let module = Module::builder(MODULE, 1)
+    client.build().map_err(|error| CliError::Module(error.into()))
+}
+
+fn without_ai(store: &SqliteStore, client: &HttpClient) -> ModuleBuilder<On<SqliteTx>> {
+    Module::builder(MODULE, 1)
         .ambiguous(HttpRequest::new(client.clone()))
         .idempotent(HttpCall::new(client.clone()))
         .transactional(EmitEvent::new(store.clone()))
         .transactional(SendSignal::new(store.clone()))
+}
+
+fn with_ai(module: ModuleBuilder<On<SqliteTx>>, ai: &Ai) -> ModuleBuilder<On<SqliteTx>> {
+    module
         .idempotent(GenerateText::new(ai.clone()))
         .idempotent(Classify::new(ai.clone()))
         .idempotent(ClassifyMany::new(ai.clone()))
-        .idempotent(Extract::new(ai))
-        .build()
-        .map_err(|error| CliError::Module(error.into()))?;
-    let worker = |url: &String| {
-        let mut provider = OpenAi::new(client.clone(), url);
-        if std::env::var_os(format!("SUREFOOT_SECRET_{AI_KEY}")).is_some()
-            || std::env::var_os(format!("SUREFOOT_SECRET_{AI_KEY}_FILE")).is_some()
-        {
-            provider = provider.key(AI_KEY);
-        }
-        AiWorker::new(app.clone(), store.clone(), provider)
-    };
-    let ai = place.url.as_ref().filter(|_| place.model.is_some()).map(worker);
-    Ok(BuiltInModule { module, ai })
+        .idempotent(Extract::new(ai.clone()))
+}
+
+fn built(module: ModuleBuilder<On<SqliteTx>>) -> Result<Module<On<SqliteTx>>, CliError> {
+    module.build().map_err(|error| CliError::Module(error.into()))
 }

@@ -27,7 +27,7 @@ pub use answer::{
 };
 pub use bind::{Bindings, bind, compile_and_bind};
 pub use binding::{AnyStore, Binding, Fenced, Join, On, RunsOn};
-pub use compile::{Compiled, Ir, compile, next_due};
+pub use compile::{Compiled, Ir, check_beside, compile, next_due};
 pub use context::{
     AmbiguousCx, ChildrenOnStep, Detached, IdempotentCx, PureCx, Resumed, StepCx, StepData,
     StepPort, TransactionalCx,
@@ -37,7 +37,7 @@ pub use erased::{
     DynAmbiguous, DynEffect, DynIdempotent, DynPure, DynTransactional, FreeObject, Hook, HookError,
     InputError, Object, OnTx, OutputError, SharedFence,
 };
-pub use expression::{NotAnExpression, parse_expression};
+pub use expression::{NotAnExpression, parse_expression, parse_expression_over};
 pub use manifest::{
     ActionDecl, InputDecl, Limits, Manifest, ManifestFinding, NotAManifest, RESERVED_ACTION_NAMES,
     RESERVED_TRIGGER_KINDS, TriggerDecl,

@@ -282,7 +282,8 @@ impl Operator {
         let Some(version) = self.version_of(row).await? else {
             return Err(OperatorError::not_found(format!("version {}", row.origin.version)));
         };
-        Ok(Coverage::of(&version.footprint, row.origin.mode, &sessions, now) != Coverage::Covered)
+        let coverage = Coverage::of_run(&version.footprint, &row.origin, &sessions, now);
+        Ok(coverage != Coverage::Covered)
     }
 
     /// Whether an output could have been the action's own.

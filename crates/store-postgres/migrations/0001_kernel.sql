@@ -420,6 +420,8 @@ CREATE TABLE surefoot.worker_session (
     name text NOT NULL,
     mode text NOT NULL CHECK (mode IN ('execute', 'dry_run')),
     offers text NOT NULL,
+    -- The root of the only tree that it works for.
+    tree uuid,
     slots bigint NOT NULL,
     busy bigint NOT NULL,
     stuck bigint NOT NULL,
@@ -543,6 +545,9 @@ CREATE TABLE surefoot.task (
     message text,
     created_at bigint NOT NULL,
     ended_at bigint,
+    -- Its run was tried again since it ended: the step that asks for it next has it done afresh.
+    retried boolean NOT NULL,
+    CHECK (NOT retried OR state IN ('failed', 'canceled')),
     CHECK ((due_at IS NOT NULL) = (state IN ('queued', 'running'))),
     CHECK ((ended_at IS NULL) = (state IN ('queued', 'running'))),
     CHECK ((output IS NOT NULL) = (state = 'succeeded')),

@@ -1,5 +1,7 @@
 //! The statements. Each is a file of its own, named like its constant, so that logs and plans can be traced to it.
 
+use std::sync::LazyLock;
+
 macro_rules! statements {
     ($($name:ident = $path:literal),* $(,)?) => {
         $(pub(crate) const $name: &str = include_str!(concat!("../sql/", $path, ".sql"));)*
@@ -92,6 +94,9 @@ statements! {
     RETENTION_DROP_RUN_PAYLOADS = "retention/drop_run_payloads",
     TASK_OPEN = "task/open",
     TASK_BY_KEY = "task/by_key",
+    TASK_KNOWN = "task/known",
+    TASK_RETRY = "task/retry",
+    TASK_UNSAY = "task/unsay",
     TASK_DUE = "task/due",
     TASK_CLAIM = "task/claim",
     TASK_KEEP = "task/keep",
@@ -189,6 +194,11 @@ statements! {
     WORKFLOW_SET_ENABLED = "workflow/set_enabled",
     WORKFLOW_WRITE_ACTIVATION = "workflow/write_activation",
 }
+
+/// [`RUN_CLAIMABLE`] for one tree. A statement of its own, so that a condition that most claims have no use for is no
+/// matter for their plan.
+pub(crate) static RUN_CLAIMABLE_IN_TREE: LazyLock<String> =
+    LazyLock::new(|| RUN_CLAIMABLE.replace("/*tree*/", "AND run.root = $8"));
 
 /// Every statement by name.
 pub(crate) fn all() -> Vec<(&'static str, &'static str)> {

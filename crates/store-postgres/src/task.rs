@@ -22,10 +22,14 @@ use crate::writer::{Cx, Lane, Op};
 impl TaskStore for PostgresStore {
     async fn task_open(&self, new: NewTask) -> Result<Task, StoreError> {
         // Most are there already: a step asks again whenever it is woken.
-        if let Some(known) = self.task_find(&new.app, &new.key()).await? {
-            return Ok(known);
+        let (app, key) = (new.app.clone(), new.key());
+        let known = self.read(move |conn| {
+            Box::pin(async move { one(conn, sql::TASK_KNOWN, &app, &key).await })
+        });
+        match known.await? {
+            Some(known) => Ok(known),
+            None => self.writer().ask(Open(new)).await,
         }
-        self.writer().ask(Open(new)).await
     }
 
     async fn task_find(&self, app: &App, key: &EffectKey) -> Result<Option<Task>, StoreError> {
@@ -98,7 +102,16 @@ async fn open(conn: &mut PgConnection, new: &NewTask, now: Timestamp) -> Result<
 }
 
 async fn find(conn: &mut PgConnection, app: &App, key: &EffectKey) -> Result<Option<Task>, Fault> {
-    let query = sqlx::query(sql::TASK_BY_KEY).bind(app.as_str()).bind(key.as_str());
+    one(conn, sql::TASK_BY_KEY, app, key).await
+}
+
+async fn one(
+    conn: &mut PgConnection,
+    statement: &'static str,
+    app: &App,
+    key: &EffectKey,
+) -> Result<Option<Task>, Fault> {
+    let query = sqlx::query(statement).bind(app.as_str()).bind(key.as_str());
     query.fetch_optional(conn).await?.as_ref().map(read).transpose()
 }
 

@@ -92,6 +92,7 @@ pub struct WorkerBuilder<S: TxStore> {
     catch_up: Duration,
     misfire: Misfire,
     schedules: Option<Arc<dyn ScheduleStore>>,
+    tree: Option<RunId>,
 }
 
 impl<S: TxStore> WorkerBuilder<S> {
@@ -110,6 +111,7 @@ impl<S: TxStore> WorkerBuilder<S> {
             catch_up: CATCH_UP,
             misfire: Misfire::default(),
             schedules: None,
+            tree: None,
         }
     }
 
@@ -179,6 +181,14 @@ impl<S: TxStore> WorkerBuilder<S> {
         self
     }
 
+    /// Works for one run and its descendants alone, and leaves every other run of the app to others: for a process that
+    /// was started for this run, whose settings and secrets are nobody else's. It fires no schedules. The run must be the
+    /// root of its tree, or nothing is taken.
+    pub fn tree(mut self, root: RunId) -> Self {
+        self.tree = Some(root);
+        self
+    }
+
     /// Carries wake-ups between processes. Without one, others find work by their scan.
     pub fn wake_bus(mut self, bus: impl WakeBus + 'static) -> Self {
         self.bus = Some(Arc::new(bus));
@@ -222,7 +232,8 @@ impl<S: TxStore> WorkerBuilder<S> {
             observers: self.observers,
             catch_up: self.catch_up.into(),
             misfire: self.misfire,
-            schedules: self.schedules,
+            schedules: self.schedules.filter(|_| self.tree.is_none()),
+            tree: self.tree,
         };
         Ok(Worker::new(Engine::new(self.kernel, settings, self.modules)))
     }

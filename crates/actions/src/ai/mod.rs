@@ -13,6 +13,10 @@ mod worker;
 
 #[cfg(feature = "openai")]
 mod openai;
+#[cfg(feature = "openai")]
+mod sse;
+
+use surefoot_language::Idempotent as _;
 
 pub use actions::{
     Classify, ClassifyInput, ClassifyMany, ClassifyManyInput, ClassifyManyOutput, ClassifyOutput,
@@ -26,7 +30,10 @@ pub use request::{AI_REQUEST_MAX_BYTES, AiAnswer, AiMessage, AiRequest, AiRole, 
 pub use task::{Ai, AiTuning};
 pub use worker::{AiWorker, AiWorking};
 
-/// The kind of the tasks.
+/// The names of the actions that ask a model.
+pub const AI_ACTIONS: [&str; 4] =
+    [GenerateText::NAME, Classify::NAME, ClassifyMany::NAME, Extract::NAME];
+/// The kind of the tasks; of those of a lane, what it begins with.
 pub const AI_TASKS: &str = "surefoot.ai";
 /// The dimension of the effect budget to which each step charges 1, once.
 pub const AI_CALLS: &str = "aiCalls";

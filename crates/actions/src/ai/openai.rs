@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Limited};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::Response;
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use surefoot_kernel_core::{BoxFuture, EffectKey};
 use tokio::time::{Instant, timeout};
@@ -16,17 +16,20 @@ use tokio::time::{Instant, timeout};
 use super::output::AI_ANSWER_MAX_BYTES;
 use super::provider::{AiError, AiProvider};
 use super::request::{AiAnswer, AiRequest, AiRole, AiUsage};
+use super::sse::Lines;
 use crate::http::client::{Lost, open, told};
 use crate::http::prepare::Outgoing;
-use crate::http::{HttpClient, Method, TIMEOUT_MAX};
+use crate::http::{HttpClient, Method};
 use crate::secret::Redactor;
 
-/// The longest silence inside an answer.
+/// How long a model may think before it says anything. The worker that asks gives up a call at the same time by default.
+const THINKING_MAX: Duration = Duration::from_secs(600);
+/// The longest silence inside an answer, once it has begun.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
+/// Bytes of an answer that is no stream: every character of it may be escaped.
+const WHOLE_MAX_BYTES: usize = 8 * AI_ANSWER_MAX_BYTES;
 /// Bytes of a whole stream: its frame is many times as long as the words in it.
 const STREAM_MAX_BYTES: usize = 64 * 1024 * 1024;
-/// Bytes of one line of it.
-const LINE_MAX_BYTES: usize = 1024 * 1024;
 /// Bytes of an answer that is no success.
 const REFUSAL_MAX_BYTES: usize = 64 * 1024;
 /// Characters of it that an error repeats.
@@ -77,7 +80,7 @@ impl OpenAi {
         let url = self.client.policy().check(&format!("{}/chat/completions", self.base));
         let url = url.map_err(|why| AiError::refused(why.to_string()))?;
         let body = Bytes::from(body_of(request).to_string());
-        Ok(Outgoing { method: Method::Post, url, headers, body, timeout: TIMEOUT_MAX, redactor })
+        Ok(Outgoing { method: Method::Post, url, headers, body, timeout: THINKING_MAX, redactor })
     }
 
     async fn answer(&self, request: &AiRequest, key: &EffectKey) -> Result<AiAnswer, AiError> {
@@ -99,12 +102,12 @@ impl OpenAi {
         }
         let heard =
             if is_stream(answer.headers()) { stream(answer).await } else { whole(answer).await };
-        let heard = heard.map_err(|error| match error {
-            AiError::Transport { message, retry_after } => {
-                AiError::Transport { message: clean(&message), retry_after }
-            }
-            AiError::Refused { message } => AiError::Refused { message: clean(&message) },
-        })?;
+        let heard = heard.map_err(|error| error.map_message(clean))?;
+        if heard.is_cut {
+            return Err(AiError::unusable(
+                "the answer was cut off at its limit of tokens: allow more with `maxTokens`",
+            ));
+        }
         if !heard.has_words {
             return Err(AiError::transport("the provider's answer has no words in it"));
         }
@@ -154,8 +157,9 @@ fn body_of(request: &AiRequest) -> Value {
 }
 
 fn is_stream(headers: &HeaderMap) -> bool {
-    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    kind.is_some_and(|kind| kind.trim_start().starts_with("text/event-stream"))
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("text/event-stream")
 }
 
 /// A status that is no success: who is busy may answer later.
@@ -183,12 +187,15 @@ struct Heard {
     has_words: bool,
     model: Option<String>,
     usage: AiUsage,
+    /// Whether it ended at a limit, in the middle of what the model had to say.
+    is_cut: bool,
     is_over: bool,
 }
 
+/// Servers leave out what they have nothing to say of, or write null.
 #[derive(Deserialize)]
 struct Chunk {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     choices: Vec<Choice>,
     model: Option<String>,
     usage: Option<Usage>,
@@ -198,10 +205,10 @@ struct Chunk {
 #[derive(Deserialize)]
 struct Choice {
     /// Of a stream.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     delta: Words,
     /// Of an answer as a whole.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     message: Words,
     finish_reason: Option<String>,
 }
@@ -215,10 +222,16 @@ struct Words {
 
 #[derive(Deserialize)]
 struct Usage {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     prompt_tokens: u64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     completion_tokens: u64,
+}
+
+fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    from: D,
+) -> Result<T, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
 impl Heard {
@@ -245,24 +258,34 @@ impl Heard {
             self.has_words = true;
             self.text.push_str(&words);
         }
-        if choice.finish_reason.as_deref() == Some("content_filter") {
-            return Err(AiError::refused("the provider's filter withheld the answer"));
+        match choice.finish_reason.as_deref() {
+            Some("content_filter") => {
+                return Err(AiError::refused("the provider's filter withheld the answer"));
+            }
+            // What was used is told after it.
+            Some("length") => self.is_cut = true,
+            Some(_) | None => {}
         }
         if self.text.len() > AI_ANSWER_MAX_BYTES {
-            return Err(AiError::refused(format!(
-                "the answer has more than {AI_ANSWER_MAX_BYTES} bytes"
-            )));
+            return Err(too_long());
         }
         Ok(())
     }
 }
 
-/// An answer of a server that does not stream.
+fn too_long() -> AiError {
+    AiError::unusable(format!("the answer has more than {AI_ANSWER_MAX_BYTES} bytes"))
+}
+
+/// An answer of a server that does not stream: it may come as a whole once the model has thought it all.
 async fn whole(answer: Response<Incoming>) -> Result<Heard, AiError> {
-    let body = Limited::new(answer.into_body(), 4 * AI_ANSWER_MAX_BYTES).collect();
-    let body = timeout(SILENCE_MAX, body).await;
+    let body = Limited::new(answer.into_body(), WHOLE_MAX_BYTES).collect();
+    let body = timeout(THINKING_MAX, body).await;
     let body = body.map_err(|_| AiError::transport("the provider fell silent"))?;
-    let body = body.map_err(|error| AiError::transport(told(&*error)))?;
+    let body = body.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
+        Some(_) => too_long(),
+        None => AiError::transport(told(&*error)),
+    })?;
     let mut heard = Heard::default();
     heard.hear(&body.to_bytes())?;
     Ok(heard)
@@ -273,14 +296,15 @@ async fn stream(answer: Response<Incoming>) -> Result<Heard, AiError> {
     let mut body = answer.into_body();
     let (mut heard, mut lines, mut bytes) = (Heard::default(), Lines::default(), 0);
     while !heard.is_over {
-        let frame = timeout(SILENCE_MAX, body.frame()).await;
+        let patience = if heard.has_words { SILENCE_MAX } else { THINKING_MAX };
+        let frame = timeout(patience, body.frame()).await;
         let frame = frame.map_err(|_| AiError::transport("the provider fell silent"))?;
         let frame = frame.ok_or_else(|| AiError::transport("the answer broke off"))?;
         let frame = frame.map_err(|error| AiError::transport(told(&error)))?;
         let Ok(data) = frame.into_data() else { continue };
         bytes += data.len();
         if bytes > STREAM_MAX_BYTES {
-            return Err(AiError::refused(format!(
+            return Err(AiError::unusable(format!(
                 "the stream has more than {STREAM_MAX_BYTES} bytes"
             )));
         }
@@ -289,31 +313,6 @@ async fn stream(answer: Response<Incoming>) -> Result<Heard, AiError> {
         }
     }
     Ok(heard)
-}
-
-/// The part of a line that has not ended yet.
-#[derive(Debug, Default)]
-struct Lines(Vec<u8>);
-
-impl Lines {
-    /// The data of each line that ends in these bytes. The API writes an event in one line.
-    fn take(&mut self, data: &[u8]) -> Result<Vec<Vec<u8>>, AiError> {
-        let mut events = Vec::new();
-        for byte in data {
-            if *byte != b'\n' {
-                self.0.push(*byte);
-                if self.0.len() > LINE_MAX_BYTES {
-                    return Err(AiError::refused("the provider sends lines without end"));
-                }
-                continue;
-            }
-            let line = std::mem::take(&mut self.0);
-            if let Some(data) = line.strip_prefix(b"data:") {
-                events.push(data.trim_ascii().to_vec());
-            }
-        }
-        Ok(events)
-    }
 }
 
 #[cfg(test)]
@@ -352,8 +351,49 @@ mod tests {
             "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"content_filter\"}]}\n";
         assert!(matches!(hear(&[filtered]).unwrap_err(), AiError::Refused { .. }));
         assert!(matches!(hear(&["data: nonsense\n"]).unwrap_err(), AiError::Transport { .. }));
-        let endless = "x".repeat(LINE_MAX_BYTES + 1);
-        assert!(matches!(hear(&[&endless]).unwrap_err(), AiError::Refused { .. }));
+        let endless = "x".repeat(STREAM_MAX_BYTES / 16);
+        assert!(matches!(hear(&[&endless]).unwrap_err(), AiError::Unusable { .. }));
+        let long = "x".repeat(AI_ANSWER_MAX_BYTES / 2 + 1);
+        let long = json!({ "choices": [{ "delta": { "content": long } }] });
+        let long = format!("data: {long}\n");
+        assert_eq!(hear(&[&long, &long]).unwrap_err(), too_long());
+    }
+
+    #[test]
+    fn an_answer_that_was_cut_off_is_told_with_what_was_used() {
+        let heard = hear(&[
+            "data: {\"choices\":[{\"delta\":{\"content\":\"Dear\"},\"finish_reason\":\"length\"}]}\n",
+            "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":1}}\n",
+        ]);
+        let heard = heard.unwrap();
+        assert!(heard.is_cut && heard.usage.output_tokens == 1);
+        assert!(!hear(&["data: {\"choices\":[{\"finish_reason\":\"stop\"}]}\n"]).unwrap().is_cut);
+    }
+
+    #[test]
+    fn what_is_null_is_left_out() {
+        let heard = hear(&[
+            "data: {\"choices\":null,\"usage\":null,\"model\":null,\"error\":null}\n",
+            "data: {\"choices\":[{\"delta\":null,\"message\":{\"content\":\"hi\",\"refusal\":null},\"finish_reason\":null}]}\n",
+            "data: {\"usage\":{\"prompt_tokens\":null,\"completion_tokens\":2}}\n",
+        ]);
+        let heard = heard.unwrap();
+        assert_eq!((heard.text.as_str(), heard.usage.output_tokens), ("hi", 2));
+    }
+
+    #[test]
+    fn a_stream_is_told_by_its_type_in_any_case() {
+        for (kind, is) in [
+            ("text/event-stream", true),
+            ("Text/Event-Stream; charset=utf-8", true),
+            (" text/event-stream ;x", true),
+            ("text/event-streams", false),
+            ("application/json", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_TYPE, HeaderValue::from_str(kind).unwrap());
+            assert_eq!(is_stream(&headers), is, "{kind}");
+        }
     }
 
     #[test]

@@ -2,12 +2,15 @@
 
 use jsonschema::Validator;
 use serde_json::{Value, json};
+use surefoot_kernel_core::OUTPUT_MAX_BYTES;
 use surefoot_kernel_core::payload::Payload;
 
 use super::request::{AiAnswer, AiOutput};
 
 /// Bytes of a model's answer.
 pub const AI_ANSWER_MAX_BYTES: usize = 512 * 1024;
+/// Bytes of it as a step has it, in JSON: with what else stands in an output, it is one.
+const WRITTEN_MAX_BYTES: usize = OUTPUT_MAX_BYTES - 64 * 1024;
 
 /// Reads a schema. References to other documents are not followed.
 pub(super) fn validator(schema: &Value) -> Result<Validator, String> {
@@ -24,6 +27,11 @@ pub(super) fn usable(answer: AiAnswer, schema: Option<&Value>) -> Result<Payload
         None => Value::Null,
         Some(schema) => structured(&text, schema)?,
     };
+    // What a step has is one of the two, and escapes count.
+    let had = if schema.is_some() { value.to_string() } else { json!(text).to_string() };
+    if had.len() > WRITTEN_MAX_BYTES {
+        return Err(format!("the answer has more than {WRITTEN_MAX_BYTES} bytes as JSON"));
+    }
     let kept = json!(AiOutput { text, value, model, usage });
     Payload::from_value(&kept).map_err(|error| error.to_string())
 }
@@ -82,8 +90,9 @@ mod tests {
             let found = usable(answer(text), Some(&schema)).unwrap_err();
             assert!(found.contains(why) && !found.contains("canary"), "{text}: {found}");
         }
-        let long = "x".repeat(AI_ANSWER_MAX_BYTES + 1);
-        assert!(usable(answer(&long), None).unwrap_err().contains("more than"));
+        for long in ["x".repeat(AI_ANSWER_MAX_BYTES + 1), "\u{1}".repeat(AI_ANSWER_MAX_BYTES)] {
+            assert!(usable(answer(&long), None).unwrap_err().contains("more than"));
+        }
     }
 
     #[test]

@@ -23,6 +23,12 @@ pub enum AiError {
         /// For people.
         message: String,
     },
+    /// It answered, and the answer is of no use: it was cut off, or is too long.
+    #[error("{message}")]
+    Unusable {
+        /// For people.
+        message: String,
+    },
 }
 
 impl AiError {
@@ -34,6 +40,23 @@ impl AiError {
     /// [`AiError::Refused`].
     pub fn refused(message: impl Into<String>) -> Self {
         Self::Refused { message: message.into() }
+    }
+
+    /// [`AiError::Unusable`].
+    pub fn unusable(message: impl Into<String>) -> Self {
+        Self::Unusable { message: message.into() }
+    }
+
+    /// The same with another message.
+    #[must_use]
+    pub fn map_message(self, with: impl FnOnce(&str) -> String) -> Self {
+        match self {
+            Self::Transport { message, retry_after } => {
+                Self::Transport { message: with(&message), retry_after }
+            }
+            Self::Refused { message } => Self::Refused { message: with(&message) },
+            Self::Unusable { message } => Self::Unusable { message: with(&message) },
+        }
     }
 }
 

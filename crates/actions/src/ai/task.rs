@@ -23,12 +23,27 @@ pub struct Ai {
     store: Arc<dyn TaskStore>,
     model: String,
     models: Vec<String>,
+    kind: String,
+}
+
+/// The kind of the tasks of a lane.
+pub(super) fn kind_of(lane: &str) -> String {
+    format!("{AI_TASKS}/{lane}")
 }
 
 impl Ai {
     /// On the store of the runs, with the model that is asked where a step names none.
     pub fn new(store: impl TaskStore + 'static, model: impl Into<String>) -> Self {
-        Self { store: Arc::new(store), model: model.into(), models: Vec::new() }
+        let (model, kind) = (model.into(), AI_TASKS.to_owned());
+        Self { store: Arc::new(store), model, models: Vec::new(), kind }
+    }
+
+    /// Opens tasks in a lane of their own: only an [`AiWorker`](super::AiWorker) of the same lane does them. For models
+    /// that not every worker of the app can ask.
+    #[must_use]
+    pub fn lane(mut self, lane: impl AsRef<str>) -> Self {
+        self.kind = kind_of(lane.as_ref());
+        self
     }
 
     /// Steps may also name this model. Without any, they may name none.
@@ -80,7 +95,7 @@ impl Ai {
             scope: cx.scope().clone(),
             run: cx.run_id(),
             step: cx.step_key().clone(),
-            kind: AI_TASKS.to_owned(),
+            kind: self.kind.clone(),
             request: Payload::from_value(&serde_json::to_value(&request)?)?,
         };
         let task = self.store.task_open(new).await?;

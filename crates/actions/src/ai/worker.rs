@@ -15,6 +15,7 @@ use tokio::task::{AbortHandle, JoinHandle, JoinSet};
 use super::output::usable;
 use super::provider::{AiError, AiProvider};
 use super::request::AiRequest;
+use super::task::kind_of;
 use super::{
     AI_ATTEMPTS_MAX, AI_OUTPUT_INVALID, AI_REFUSED, AI_TASKS, AI_UNAVAILABLE, AI_UNREADABLE,
 };
@@ -40,6 +41,7 @@ pub struct AiWorker {
 
 struct Work {
     app: App,
+    kind: String,
     store: Arc<dyn TaskStore>,
     provider: Arc<dyn AiProvider>,
     timeout: Duration,
@@ -55,6 +57,7 @@ impl AiWorker {
     ) -> Self {
         let work = Work {
             app: app.into(),
+            kind: AI_TASKS.to_owned(),
             store: Arc::new(store),
             provider: Arc::new(provider),
             timeout: Duration::from_secs(600),
@@ -67,6 +70,15 @@ impl AiWorker {
     #[must_use]
     pub fn concurrency(mut self, calls: usize) -> Self {
         self.concurrency = calls.max(1);
+        self
+    }
+
+    /// Does the tasks of this [lane](super::Ai::lane) alone.
+    #[must_use]
+    pub fn lane(mut self, lane: impl AsRef<str>) -> Self {
+        if let Some(work) = Arc::get_mut(&mut self.work) {
+            work.kind = kind_of(lane.as_ref());
+        }
         self
     }
 
@@ -164,7 +176,7 @@ impl AiWorker {
         }
         let claim = ClaimTasks {
             app: self.work.app.clone(),
-            kind: AI_TASKS.to_owned(),
+            kind: self.work.kind.clone(),
             limit: u32::try_from(room).unwrap_or(u32::MAX),
             lease: LEASE,
         };
@@ -305,6 +317,7 @@ impl Work {
                 Err(why) => failed(AI_OUTPUT_INVALID, why),
             },
             Err(AiError::Refused { message }) => failed(AI_REFUSED, message),
+            Err(AiError::Unusable { message }) => failed(AI_OUTPUT_INVALID, message),
             Err(AiError::Transport { message, .. }) if task.failures >= AI_ATTEMPTS_MAX => {
                 failed(AI_UNAVAILABLE, message)
             }

@@ -9,6 +9,7 @@ use hyper::header::{CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER, SET_COOKIE};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
+use surefoot_kernel_core::OUTPUT_MAX_BYTES;
 use surefoot_kernel_core::payload::Payload;
 
 use super::client::Reply;
@@ -16,6 +17,8 @@ use crate::secret::Redactor;
 
 /// Bytes of all headers of an answer that a step has.
 pub const ANSWER_HEADERS_MAX_BYTES: usize = 16 * 1024;
+/// Bytes of a whole answer as JSON: with room for what a kernel adds, it is an output.
+const ANSWER_MAX_BYTES: usize = OUTPUT_MAX_BYTES - 1024;
 /// Characters of a body that an error repeats.
 const SHOWN_CHARS: usize = 500;
 /// The longest wait that a server may ask for.
@@ -32,6 +35,8 @@ pub struct HttpAnswer {
     pub body: Value,
     /// How the body is to be understood.
     pub encoding: Encoding,
+    /// Whether the body is only the beginning: the whole would not fit into an output.
+    pub truncated: bool,
 }
 
 /// How a body is to be understood.
@@ -51,13 +56,55 @@ pub enum Encoding {
 impl HttpAnswer {
     pub(super) fn of(reply: &Reply, redactor: &Redactor) -> Self {
         let (body, encoding) = body(reply, redactor);
-        Self {
+        let answer = Self {
             status: reply.status,
             headers: headers(&reply.headers, redactor),
             body: redactor.value(body),
             encoding,
+            truncated: false,
+        };
+        if answer.size() <= ANSWER_MAX_BYTES { answer } else { answer.cut() }
+    }
+
+    fn size(&self) -> usize {
+        serde_json::to_string(self).map_or(usize::MAX, |text| text.len())
+    }
+
+    /// What was done must not look as if nobody knew: an output that is too large is kept as its beginning.
+    fn cut(mut self) -> Self {
+        let text = match std::mem::take(&mut self.body) {
+            Value::String(text) => text,
+            other => other.to_string(),
+        };
+        if self.encoding == Encoding::Json {
+            self.encoding = Encoding::Text;
+        }
+        self.truncated = true;
+        self.body = Value::String(String::new());
+        let mut begin = beginning(&text, ANSWER_MAX_BYTES.saturating_sub(self.size()));
+        if self.encoding == Encoding::Base64 {
+            // Only whole groups of four can be read.
+            begin = begin.get(..begin.len() / 4 * 4).unwrap_or_default();
+        }
+        self.body = Value::String(begin.to_owned());
+        self
+    }
+}
+
+/// As much of a text as has so many bytes when it is written in JSON.
+fn beginning(text: &str, mut room: usize) -> &str {
+    for (at, char) in text.char_indices() {
+        let written = match char {
+            '"' | '\\' | '\u{8}' | '\u{c}' | '\n' | '\r' | '\t' => 2,
+            '\0'..='\u{1f}' => 6,
+            other => other.len_utf8(),
+        };
+        match room.checked_sub(written) {
+            Some(left) => room = left,
+            None => return text.get(..at).unwrap_or_default(),
         }
     }
+    text
 }
 
 fn body(reply: &Reply, redactor: &Redactor) -> (Value, Encoding) {
@@ -162,6 +209,37 @@ mod tests {
         assert_eq!(kept("text/plain", b"7"), (json!("7"), Encoding::Text));
         assert_eq!(kept("text/plain", b"\xff\xfe"), (json!("//4="), Encoding::Base64));
         assert_eq!(kept("text/plain", b""), (Value::Null, Encoding::Empty));
+    }
+
+    /// Whatever a server answers, it is an output.
+    #[test]
+    fn what_does_not_fit_is_kept_as_its_beginning() {
+        let most = super::super::RESPONSE_MAX_BYTES;
+        let list = format!("[{}1]", "1e15,".repeat((most - 3) / 5));
+        for (kind, body, encoding) in [
+            ("text/plain", vec![b'a'; most], Encoding::Text),
+            ("text/plain", vec![1; most], Encoding::Text),
+            ("text/plain", "\u{1f600}\"".repeat(most / 5).into_bytes(), Encoding::Text),
+            ("image/png", vec![0xff; most], Encoding::Base64),
+            (
+                "application/json",
+                format!("\"{}\"", "a".repeat(most - 2)).into_bytes(),
+                Encoding::Text,
+            ),
+            ("application/json", list.into_bytes(), Encoding::Text),
+        ] {
+            assert!(body.len() <= most);
+            let answer = HttpAnswer::of(&reply(kind, &body), &Redactor::default());
+            assert!(answer.truncated, "{kind}");
+            assert_eq!(answer.encoding, encoding, "{kind}");
+            let size = answer.size();
+            assert!((ANSWER_MAX_BYTES - 16..=ANSWER_MAX_BYTES).contains(&size), "{kind}: {size}");
+            if encoding == Encoding::Base64 {
+                assert!(STANDARD.decode(answer.body.as_str().unwrap()).is_ok());
+            }
+        }
+        let small = HttpAnswer::of(&reply("text/plain", b"ok"), &Redactor::default());
+        assert!(!small.truncated);
     }
 
     #[test]

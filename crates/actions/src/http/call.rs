@@ -44,8 +44,15 @@ impl Idempotent for HttpCall {
         let checked = check(&self.client, &input);
         let checked = checked.map_err(|why| Stop::fail(Code::CONFIG_INVALID, why.to_string()))?;
         let outgoing = checked.ready(&self.client, cx.effect_key()).await.map_err(unready)?;
-        let reply =
-            exchange(&self.client, &outgoing).await.map_err(|lost| stopped(&lost, &outgoing))?;
+        let reply = tokio::select! {
+            reply = exchange(&self.client, &outgoing) => reply,
+            // It may be sent again, so whoever wants this worker to end need not wait for an answer.
+            () = cx.canceled() => {
+                let what = "the step was stopped before an answer came".to_owned();
+                Err(Lost::Unanswered { what, status: None })
+            }
+        };
+        let reply = reply.map_err(|lost| stopped(&lost, &outgoing))?;
         verdict(&reply, &outgoing, input.statuses.of_call(reply.status))
     }
 

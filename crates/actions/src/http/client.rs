@@ -20,6 +20,7 @@ use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use super::connect::{NoLine, Resolve, SystemResolver, connect};
+use super::input::TIMEOUT_MAX;
 use super::policy::{Forbidden, Network, Policy};
 use super::prepare::Outgoing;
 use crate::secret::{EnvSecrets, Secrets};
@@ -245,7 +246,9 @@ pub(crate) async fn open(
     deadline: Instant,
 ) -> Result<(Response<Incoming>, Moving), Lost> {
     let late = |_| Lost::Unreachable("no connection in time".to_owned());
-    let line = timeout_at(deadline, connect(client, url)).await.map_err(late)?;
+    // However long an answer may take, a connection does not.
+    let connected_by = deadline.min(Instant::now() + TIMEOUT_MAX);
+    let line = timeout_at(connected_by, connect(client, url)).await.map_err(late)?;
     let line = line.map_err(|error| match error {
         NoLine::Forbidden(Forbidden::Malformed(why) | Forbidden::NotAllowed(why)) => {
             Lost::Forbidden(why)
@@ -254,7 +257,7 @@ pub(crate) async fn open(
     })?;
     let mut settings = http1::Builder::new();
     settings.max_buf_size(HEAD_MAX_BYTES);
-    let opened = timeout_at(deadline, settings.handshake(line)).await.map_err(late)?;
+    let opened = timeout_at(connected_by, settings.handshake(line)).await.map_err(late)?;
     let (mut requests, connection) =
         opened.map_err(|error| Lost::Unreachable(format!("no connection: {error}")))?;
     // Moves the bytes. Its error also comes out of the request.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use surefoot_kernel_core::Timestamp;
 use surefoot_kernel_core::expr::{EvalError, Expr, Names, evaluate_condition};
-use surefoot_language::{NotAnExpression, parse_expression};
+use surefoot_language::{NotAnExpression, parse_expression_over};
 
 use super::answer::HttpAnswer;
 use super::input::Confirm;
@@ -29,9 +29,9 @@ pub(super) enum Word {
 impl Conditions {
     pub(super) fn read(confirm: &Confirm) -> Result<Self, NotAnExpression> {
         Ok(Self {
-            failed: confirm.failed.as_deref().map(parse_expression).transpose()?,
-            succeeded: parse_expression(&confirm.succeeded)?,
-            not_found: parse_expression(&confirm.not_found)?,
+            failed: confirm.failed.as_deref().map(read).transpose()?,
+            succeeded: read(&confirm.succeeded)?,
+            not_found: read(&confirm.not_found)?,
         })
     }
 
@@ -56,6 +56,10 @@ impl Conditions {
         let why = odd.map_or_else(String::new, |error| format!(" ({error})"));
         Word::Unknown(format!("the answer with status {} confirms nothing{why}", answer.status))
     }
+}
+
+fn read(text: &str) -> Result<Expr, NotAnExpression> {
+    parse_expression_over(text, &["status", "headers", "body"])
 }
 
 /// What the conditions can see.
@@ -101,7 +105,8 @@ mod tests {
     fn word(written: Value, status: u16, body: Value) -> Word {
         let confirm: Confirm = serde_json::from_value(written).unwrap();
         let headers = BTreeMap::new();
-        let answer = HttpAnswer { status, headers, body, encoding: Encoding::Json };
+        let answer =
+            HttpAnswer { status, headers, body, encoding: Encoding::Json, truncated: false };
         Conditions::read(&confirm).unwrap().judge(&answer)
     }
 
@@ -136,5 +141,8 @@ mod tests {
         let confirm = json!({ "url": "https://a", "succeeded": "status = 200" });
         let confirm: Confirm = serde_json::from_value(confirm).unwrap();
         assert!(Conditions::read(&confirm).unwrap_err().to_string().contains("`status = 200`"));
+        let misspelt = json!({ "url": "https://a", "failed": "boddy.state == 'no'" });
+        let misspelt: Confirm = serde_json::from_value(misspelt).unwrap();
+        assert!(Conditions::read(&misspelt).unwrap_err().to_string().contains("`boddy`"));
     }
 }

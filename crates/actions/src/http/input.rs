@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Number, Value};
 
 /// How long a request may take where the author says nothing.
@@ -26,8 +26,8 @@ pub struct HttpInput {
     /// Added to the URL, encoded; a value may be `{ secret: NAME }`.
     #[serde(default)]
     pub query: BTreeMap<String, Argument>,
-    /// The body, as JSON. Not together with `text`.
-    #[serde(default)]
+    /// The body, as JSON; anywhere in it `{ secret: NAME }` stands for a secret. Not together with `text`.
+    #[serde(default, deserialize_with = "given")]
     pub json: Option<Value>,
     /// The body, as it is. Not together with `json`.
     #[serde(default)]
@@ -165,13 +165,21 @@ pub struct Confirm {
     pub query: BTreeMap<String, Argument>,
     /// An expression over `status`, `headers` and `body` of the answer: it was done. By default, a status of 2xx.
     #[serde(default = "done")]
+    #[schemars(extend("expressionOver" = ["status", "headers", "body"]))]
     pub succeeded: String,
     /// Another one: it was refused, and will not be done.
     #[serde(default)]
+    #[schemars(extend("expressionOver" = ["status", "headers", "body"]))]
     pub failed: Option<String>,
     /// Another one: the server does not know of it yet. By default, status 404.
     #[serde(default = "unknown_yet", rename = "notFound")]
+    #[schemars(extend("expressionOver" = ["status", "headers", "body"]))]
     pub not_found: String,
+}
+
+/// A null that is written is a body too.
+fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(from).map(Some)
 }
 
 fn done() -> String {

@@ -6,11 +6,13 @@
 
 mod address;
 mod answer;
+mod body;
 mod call;
 pub(crate) mod client;
 mod confirm;
 mod connect;
 mod input;
+mod named;
 mod policy;
 pub(crate) mod prepare;
 mod request;
@@ -26,6 +28,7 @@ pub use input::{
     Argument, Confirm, HttpInput, HttpRequestInput, Method, SecretRef, StatusRule, Statuses,
     TIMEOUT_DEFAULT, TIMEOUT_MAX, Text,
 };
+pub use named::secrets_named;
 pub use policy::URL_MAX_CHARS;
 pub use prepare::{HEADERS_MAX, REQUEST_MAX_BYTES};
 pub use request::HttpRequest;

@@ -1,6 +1,6 @@
 //! From what an author wrote to what is sent: checked first, secrets filled in last.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,6 +10,7 @@ use hyper::header::{
 use surefoot_kernel_core::EffectKey;
 use url::Url;
 
+use super::body::Body;
 use super::client::HttpClient;
 use super::input::{
     Argument, Confirm, HttpInput, Method, SecretRef, TIMEOUT_DEFAULT, TIMEOUT_MAX, Text,
@@ -46,7 +47,7 @@ pub(super) struct Checked {
     pub(super) url: Url,
     headers: Vec<(HeaderName, Text)>,
     query: Vec<(String, Argument)>,
-    body: Option<(Bytes, &'static str)>,
+    body: Option<Body>,
     pub(super) timeout: Duration,
 }
 
@@ -83,14 +84,14 @@ pub(super) fn check(client: &HttpClient, input: &HttpInput) -> Result<Checked, F
     }
     let body = match (&input.json, &input.text) {
         (Some(_), Some(_)) => return Err(malformed("a request has `json` or `text`, not both")),
-        (Some(json), None) => Some((Bytes::from(json.to_string()), "application/json")),
-        (None, Some(text)) => Some((Bytes::from(text.clone()), "text/plain; charset=utf-8")),
+        (Some(json), None) => Some(Body::Json(json.clone())),
+        (None, Some(text)) => Some(Body::Text(text.clone())),
         (None, None) => None,
     };
     if body.is_some() && input.method.is_reading() {
         return Err(malformed(format!("a {} request has no body", input.method.name())));
     }
-    if body.as_ref().is_some_and(|(body, _)| body.len() > REQUEST_MAX_BYTES) {
+    if body.as_ref().is_some_and(|body| body.size() > REQUEST_MAX_BYTES) {
         return Err(malformed(format!("the body has more than {REQUEST_MAX_BYTES} bytes")));
     }
     Ok(Checked {
@@ -139,11 +140,16 @@ fn headers(given: &BTreeMap<String, Text>) -> Result<Vec<(HeaderName, Text)>, Fo
     if given.len() > HEADERS_MAX {
         return Err(malformed(format!("a request has at most {HEADERS_MAX} headers")));
     }
+    let mut seen = BTreeSet::new();
     let read = given.iter().map(|(name, value)| {
         let parsed = HeaderName::from_bytes(name.as_bytes())
             .map_err(|_| malformed(format!("`{name}` is no name of a header")))?;
         if RESERVED.contains(&parsed.as_str()) {
             return Err(malformed(format!("the header `{name}` cannot be set")));
+        }
+        if !seen.insert(parsed.as_str().to_owned()) {
+            let why = format!("the header `{name}` stands twice: case makes no difference");
+            return Err(malformed(why));
         }
         if let Text::Plain(text) = value
             && HeaderValue::from_str(text).is_err()
@@ -174,8 +180,8 @@ impl Checked {
         let mut headers = HeaderMap::new();
         headers.insert(USER_AGENT, HeaderValue::from_static("surefoot"));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, */*;q=0.5"));
-        if let Some((_, kind)) = &self.body {
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        if let Some(body) = &self.body {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(body.kind()));
         }
         for (name, value) in self.headers {
             let value = header(client, &value, &mut redactor).await?;
@@ -186,7 +192,10 @@ impl Checked {
         if let Ok(key) = HeaderValue::from_str(key.as_str()) {
             headers.insert("idempotency-key", key);
         }
-        let body = self.body.map(|(body, _)| body).unwrap_or_default();
+        let body = match self.body {
+            Some(body) => filled(client, body, &mut redactor).await?,
+            None => Bytes::new(),
+        };
         let (method, timeout) = (self.method, self.timeout);
         Ok(Outgoing { method, url, headers, body, timeout, redactor })
     }
@@ -201,11 +210,25 @@ impl Checked {
             }
         }
         let body = match &self.body {
-            Some((body, kind)) => format!(" with {} bytes of {kind}", body.len()),
+            Some(body) => format!(" with {} bytes of {}", body.size(), body.kind()),
             None => String::new(),
         };
         format!("{} {url}{body}", self.method.name())
     }
+}
+
+async fn filled(
+    client: &HttpClient,
+    body: Body,
+    redactor: &mut Redactor,
+) -> Result<Bytes, Unready> {
+    let mut secrets = BTreeMap::new();
+    for SecretRef { secret, .. } in body.references() {
+        let bare = SecretRef { secret, prefix: String::new() };
+        let value = resolved(client, &bare, redactor).await?;
+        secrets.insert(bare.secret, value);
+    }
+    Ok(body.filled(&secrets))
 }
 
 async fn header(

@@ -7,7 +7,8 @@ use surefoot_actions::ai::{
     AI_CALLS, Ai, AiProvider, AiWorker, AiWorking, Classify, ClassifyMany, Extract, GenerateText,
 };
 use surefoot_kernel_core::{
-    EffectKey, Event, RunFilter, RunId, RunState, TaskState, TaskStore, TxStore,
+    Commit, EffectKey, Event, RowInput, RunFilter, RunId, RunState, TaskState, TaskStore, TxStore,
+    decide_row,
 };
 use surefoot_language::Module;
 use surefoot_testkit::{Say, ScriptedProvider};
@@ -327,6 +328,7 @@ async fn a_server_that_speaks_the_api_is_understood_and_its_key_is_kept_nowhere(
         ("whole", RunState::Succeeded),
         ("fails once", RunState::Succeeded),
         ("breaks off", RunState::Failed),
+        ("cut off", RunState::Failed),
         ("refused", RunState::Failed),
         ("echo", RunState::Succeeded),
     ] {
@@ -334,6 +336,8 @@ async fn a_server_that_speaks_the_api_is_understood_and_its_key_is_kept_nowhere(
         assert_eq!(office.end(run).await, state, "{prompt}: {}", office.shown(run).await);
         let shown = office.shown(run).await;
         assert!(!shown.contains("canary"), "{prompt}: {shown}");
+        let is_cut = shown.contains("AI_OUTPUT_INVALID") && shown.contains("cut off at its limit");
+        assert_eq!(is_cut, prompt == "cut off", "{shown}");
     }
     assert!(model.keys().iter().all(|key| key == &format!("Bearer {CANARY}")));
     let path = store.path().to_owned();
@@ -344,4 +348,57 @@ async fn a_server_that_speaks_the_api_is_understood_and_its_key_is_kept_nowhere(
         let bytes = std::fs::read(file).unwrap_or_default();
         assert!(!bytes.windows(6).any(|part| part == b"canary"), "{suffix}");
     }
+}
+
+async fn retried<S: TxStore + TaskStore>(store: S) {
+    let provider = ScriptedProvider::new(|_, attempt| match attempt {
+        1 => Say::Refused("no such model".to_owned()),
+        _ => Say::Text("here".to_owned()),
+    });
+    let mut office = Office::open(store, provider.clone()).await;
+    let run = office.start("one", json!({ "prompt": "think" })).await;
+    assert_eq!(office.end(run).await, RunState::Failed);
+    assert_eq!(provider.asked(), 1);
+    let row = office.kernel.store().run_detail(run).await.unwrap().unwrap().run;
+    let facts = decide_row(&row, RowInput::Retry, row.origin.created_at).unwrap();
+    office.kernel.store().run_commit(Commit::new(&row, &facts)).await.unwrap();
+    assert_eq!(office.end(run).await, RunState::Succeeded, "{}", office.shown(run).await);
+    assert_eq!((provider.asked(), office.charged(run).await.as_str()), (2, "1"));
+    office.close().await;
+}
+
+/// The same request under the same key, and no second charge.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_retry_asks_the_model_once_more_on_the_embedded_store() {
+    retried(sqlite().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_retry_asks_the_model_once_more_on_the_shared_store() {
+    let shared = postgres().await;
+    retried(shared.store.clone()).await;
+}
+
+/// Not every worker of an app can ask every model.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_tasks_of_a_lane_are_done_by_its_own_workers_alone() {
+    let store = sqlite().await;
+    let ai = Ai::new(store.clone(), "small").lane("left");
+    let module = Module::builder("office", 1).idempotent(GenerateText::new(ai)).build().unwrap();
+    let kernel = Kernel::new("office", store.clone());
+    let scope = kernel.scope("office");
+    scope.publish(module.manifest(), Publication::new("one", ONE)).await.unwrap();
+    let working = kernel.worker(module).scan_every(SOON).start().await.unwrap();
+    let event = Event::start("one", json!({ "prompt": "think" }));
+    let run = scope.emit(event).await.unwrap().runs[0];
+    let key = EffectKey::of(run, &"steps.0".into());
+    let app = "office".into();
+    until("there is a task", async || store.task_find(&app, &key).await.unwrap().is_some()).await;
+    let worker = || AiWorker::new("office", store.clone(), clever());
+    assert_eq!(worker().tick().await.unwrap(), 0);
+    assert_eq!(worker().lane("right").tick().await.unwrap(), 0);
+    assert_eq!(worker().lane("left").tick().await.unwrap(), 1);
+    let ended = tokio::time::timeout(PATIENCE, kernel.await_run(run)).await.unwrap().unwrap();
+    assert_eq!(ended.state(), RunState::Succeeded);
+    working.stop(Duration::from_secs(1)).await;
 }

@@ -99,6 +99,12 @@ async fn serve(books: &Books, mut stream: TcpStream) {
             let answer = json!({ "model": "m", "choices": [message], "usage": usage });
             say(&mut stream, &plain(200, &answer.to_string())).await;
         }
+        ("cut off", _) => {
+            say(&mut stream, HEAD).await;
+            let choice = json!({ "delta": { "content": "Dear" }, "finish_reason": "length" });
+            say(&mut stream, &event(&json!({ "choices": [choice] }))).await;
+            say(&mut stream, "data: [DONE]\r\r").await;
+        }
         ("breaks off", _) => {
             say(&mut stream, HEAD).await;
             say(&mut stream, &event(&words("half a sen"))).await;

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use surefoot_language::{Manifest, Severity, compile};
+use surefoot_language::{Manifest, Severity, check_beside, compile};
 
 use super::{Context, Printed};
 use crate::Exit;
+use crate::builtin;
 use crate::error::CliError;
 use crate::input::text_of;
 use crate::page::{Page, to_stderr};
@@ -16,16 +17,18 @@ use crate::render::counted;
 pub(crate) struct CheckArgs {
     /// The workflow; `-` is standard input.
     file: PathBuf,
-    /// What the application's module offers, as its `manifest().to_json()` writes it; without it, names of actions,
-    /// triggers and inputs are not checked.
+    /// What the application's module offers, as its `manifest().to_json()` writes it; without it, the ready-made actions
+    /// and built-in steps are checked, and a warning says what was not.
     #[arg(long, value_name = "FILE")]
     manifest: Option<PathBuf>,
 }
 
-pub(crate) fn run(cx: &Context<'_>, args: &CheckArgs) -> Result<Printed, CliError> {
+pub(crate) async fn run(cx: &Context<'_>, args: &CheckArgs) -> Result<Printed, CliError> {
     let source = text_of(&args.file)?;
-    let manifest = manifest_of(cx, args.manifest.as_ref())?;
-    let findings = compile(&source, manifest.as_ref()).findings;
+    let findings = match manifest_of(cx, args.manifest.as_ref())? {
+        Some(manifest) => compile(&source, Some(&manifest)).findings,
+        None => check_beside(&source, &builtin::manifest().await?).findings,
+    };
     let file = args.file.display().to_string();
     let printed = cx.print(&findings.to_json(), |page: &mut Page| {
         if !findings.is_empty() {

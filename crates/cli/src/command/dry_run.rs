@@ -69,7 +69,11 @@ pub(crate) async fn run(cx: &Context<'_>, args: DryRunArgs) -> Result<Printed, C
 }
 
 /// The dry run once it is over, or as it is when the time is.
-async fn bill(operator: &Operator, run: RunId, wait: Duration) -> Result<BillView, CliError> {
+pub(super) async fn bill(
+    operator: &Operator,
+    run: RunId,
+    wait: Duration,
+) -> Result<BillView, CliError> {
     let since = Instant::now();
     loop {
         let view = operator.bill(run).await?;

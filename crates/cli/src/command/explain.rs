@@ -1,6 +1,9 @@
 //! `explain`
 
+use surefoot_kernel_core::{Explanation, ReasonKind};
+
 use super::{Context, OneRun, Printed};
+use crate::builtin::MODULE;
 use crate::error::CliError;
 use crate::render;
 
@@ -18,5 +21,23 @@ pub(crate) async fn run(cx: &Context<'_>, args: &ExplainArgs) -> Result<Printed,
         action.command = cx.on_this_store(std::mem::take(&mut action.command));
     }
     let children = cx.typed(&format!("runs --parent {}", view.run));
-    cx.print(&view, |page| render::explanation(page, &view, &children))
+    let resume = is_left_alone(&view).then(|| cx.typed(&format!("run --resume {}", view.run)));
+    cx.print(&view, |page| {
+        render::explanation(page, &view, &children);
+        if let Some(resume) = resume {
+            page.line(
+                "resume: it is a run of ready-made actions, and no `surefoot run` works on it",
+            );
+            page.line(format!("    {resume}"));
+        }
+    })
+}
+
+/// Whether it lacks a worker, and `run` is one.
+fn is_left_alone(view: &Explanation) -> bool {
+    let module = format!("module `{MODULE}`");
+    view.why_not_moving.iter().any(|reason| {
+        matches!(reason.kind, ReasonKind::NoWorker | ReasonKind::MissingModule)
+            && reason.text.contains(&module)
+    })
 }

@@ -199,7 +199,7 @@ pub(crate) async fn run(built_in: &BuiltIn, arguments: Arguments) -> Result<Prin
         Command::DemoProvider(args) => demo::provider(args).await,
         #[cfg(feature = "demo")]
         Command::DemoWorker(args) => demo::worker(&cx, args).await,
-        Command::Check(args) => check::run(&cx, &args),
+        Command::Check(args) => check::run(&cx, &args).await,
         Command::Publish(args) => publish::run(&cx, args).await,
         Command::Activate(args) => activate::run(&cx, args).await,
         Command::Workflows(args) => workflows::run(&cx, &args).await,

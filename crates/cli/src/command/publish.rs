@@ -13,6 +13,7 @@ use surefoot_worker::SystemIds;
 use super::check::manifest_of;
 use super::{Context, Printed};
 use crate::Exit;
+use crate::builtin;
 use crate::error::CliError;
 use crate::input::text_of;
 
@@ -27,6 +28,9 @@ pub(crate) struct PublishArgs {
     /// What the application's module offers, as its `manifest().to_json()` writes it.
     #[arg(long, value_name = "FILE")]
     manifest: Option<PathBuf>,
+    /// It uses ready-made actions and built-in steps alone, and is run by `surefoot run`, as a part of another one.
+    #[arg(long, conflicts_with = "manifest")]
+    ready_made: bool,
     /// The application's names and the ids behind them: JSON, kind to name to id.
     #[arg(long, value_name = "FILE")]
     bindings: Option<PathBuf>,
@@ -41,11 +45,14 @@ pub(crate) struct PublishArgs {
 pub(crate) async fn run(cx: &Context<'_>, args: PublishArgs) -> Result<Printed, CliError> {
     let workflow = key_of(&args)?;
     let source = text_of(&args.file)?;
-    let manifest = manifest_of(cx, args.manifest.as_ref())?.ok_or_else(|| {
-        CliError::Usage(
-            "no module is built into this program: name one with `--manifest`".to_owned(),
-        )
-    })?;
+    let manifest = if args.ready_made {
+        builtin::manifest().await?
+    } else {
+        manifest_of(cx, args.manifest.as_ref())?.ok_or_else(|| {
+            let why = "no module is built into this program: name one with `--manifest`, or say `--ready-made`";
+            CliError::Usage(why.to_owned())
+        })?
+    };
     let bindings = bindings_of(cx, args.bindings.as_ref())?;
     let scope = cx.scope()?;
     let budget = budget_of(&args.budget)?;

@@ -1,6 +1,6 @@
 //! `watch`
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use surefoot_kernel_core::{Micros, RunId, RunState};
 use surefoot_operator::{Operator, RunView, WatchedStep};
@@ -10,6 +10,9 @@ use crate::Exit;
 use crate::error::CliError;
 use crate::page::{clean, plain_json, to_stderr, to_stdout};
 use crate::render::at;
+
+/// How often it is asked what a waiting run waits for.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
 /// Arguments of `watch`.
 #[derive(Debug, clap::Args)]
@@ -35,7 +38,7 @@ pub(super) async fn follow(
     run: RunId,
     every: Duration,
 ) -> Result<Printed, CliError> {
-    let (mut after, mut told) = (0, None);
+    let (mut after, mut told) = (0, Told::default());
     loop {
         let view = operator.watch(run, after).await?;
         for step in &view.steps {
@@ -45,12 +48,41 @@ pub(super) async fn follow(
         if is_over(view.run.state) {
             return end(cx, &view.run);
         }
-        // A run that stands still is no reason to show nothing.
-        if told.replace(view.run.state) != Some(view.run.state) && !cx.is_json() {
-            let headline = operator.explain(run).await?.headline;
-            to_stderr(&(clean(&format!("{}: {headline}", view.run.state)) + "\n"));
+        if !cx.is_json() {
+            told.tell(operator, run, view.run.state).await?;
         }
         tokio::time::sleep(every).await;
+    }
+}
+
+/// What was said last of where the run stands: a run that stands still is no reason to show nothing.
+#[derive(Default)]
+struct Told {
+    state: Option<RunState>,
+    headline: String,
+    at: Option<Instant>,
+}
+
+impl Told {
+    async fn tell(
+        &mut self,
+        operator: &Operator,
+        run: RunId,
+        state: RunState,
+    ) -> Result<(), CliError> {
+        let is_old = self.at.is_none_or(|at| at.elapsed() >= LOOK_AGAIN);
+        // What a waiting run waits for changes though it does not: a child may need a person meanwhile.
+        let is_due = self.state != Some(state) || (state == RunState::Waiting && is_old);
+        if !is_due {
+            return Ok(());
+        }
+        (self.state, self.at) = (Some(state), Some(Instant::now()));
+        let headline = operator.explain(run).await?.headline;
+        if headline != self.headline {
+            to_stderr(&(clean(&format!("{state}: {headline}")) + "\n"));
+            self.headline = headline;
+        }
+        Ok(())
     }
 }
 

@@ -23,6 +23,22 @@ pub(crate) fn bill(page: &mut Page, view: &BillView, typed: impl Fn(&str) -> Str
         }
         return;
     };
+    all_of(page, view, bill);
+}
+
+/// The same of a preview that is stored nowhere.
+pub(crate) fn preview(page: &mut Page, view: &BillView) {
+    page.line(format!("workflow  {}; nothing is sent, nothing is stored", view.run.workflow));
+    if let Some(error) = &view.run.error {
+        page.line(format!("error     {}: {}", error.code, error.message));
+    }
+    match &view.bill {
+        Some(bill) => all_of(page, view, bill),
+        None => page.toned(Tone::Bad, "there is no bill of its effects"),
+    }
+}
+
+fn all_of(page: &mut Page, view: &BillView, bill: &Bill) {
     let tone = if bill.code.is_none() { Tone::Good } else { Tone::Bad };
     page.toned(tone, bill.headline());
     effects(page, bill);

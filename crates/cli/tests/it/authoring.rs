@@ -44,7 +44,41 @@ fn check_shows_excerpts() {
     assert_eq!(did.err, "bad.yaml: 1 error, 0 warnings\n");
     let did = shell.run("check reorder.yaml");
     assert_eq!(did.code, 0);
-    assert!(did.out.contains("NO_MANIFEST"), "{}", did.out);
+    for name in ["trigger `stockLow`", "action `mail`", "action `pay`"] {
+        assert!(
+            did.out.contains(&format!("NOT_CHECKED]: there is no ready-made {name}")),
+            "{did:?}"
+        );
+    }
+}
+
+/// Without an application: what is ready-made is checked.
+#[test]
+fn check_knows_the_ready_made_actions() {
+    let shell = Shell::new();
+    shell.write(
+        "call.yaml",
+        "steps:\n  - httpCall: { url: https://a.example, timeout: 90s }\n  - httpCal: { url: https://a.example }\n",
+    );
+    let did = shell.run("check call.yaml");
+    assert_eq!(did.code, 1, "{did:?}");
+    assert!(did.out.contains("call.yaml:2:50"), "{did:?}");
+    assert!(did.out.contains("did you mean `httpCall`?"), "{did:?}");
+    assert_eq!(did.err, "call.yaml: 1 error, 1 warning\n");
+    shell.write(
+        "confirm.yaml",
+        "steps:\n  - httpRequest:\n      url: https://a.example\n      confirm:\n        url: https://a.example\n        succeeded: status = 200\n        failed: boddy.state == 'no'\n",
+    );
+    let did = shell.run("check confirm.yaml");
+    assert_eq!(did.code, 1, "{did:?}");
+    for place in ["confirm.yaml:6:20", "confirm.yaml:7:17", "`boddy` is not known here"] {
+        assert!(did.out.contains(place), "{did:?}");
+    }
+    shell.write("well.yaml", "steps:\n  - httpCall: { url: https://a.example }\n");
+    let did = shell.run("check well.yaml --json");
+    let found: Value = serde_json::from_str(&did.out).unwrap();
+    assert_eq!((did.code, found), (0, serde_json::json!({ "ok": true, "findings": [] })));
+    assert!(!shell.has("surefoot.db"));
 }
 
 #[test]

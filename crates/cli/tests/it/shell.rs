@@ -225,6 +225,7 @@ async fn claimed(store: &SqliteStore, run: RunId) -> (Drive, Option<Call>) {
         app: App::from("shop"),
         mode: Mode::Execute,
         footprints: vec![plan],
+        tree: None,
         limit: 1,
         session: SystemIds.session(),
         nonce: 1,

@@ -271,6 +271,7 @@ pub(crate) async fn claim(world: &World, run: RunId) -> Drive {
         app: app(),
         mode: Mode::Execute,
         footprints: footprints.iter().map(|it| it.hash()).collect(),
+        tree: None,
         limit: 100,
         session: world.session,
         nonce: u64::from_be_bytes(world.ids.event().to_bytes()[..8].try_into().unwrap()),

@@ -254,11 +254,13 @@ impl Known<'_> {
     /// Whether no worker is known that can take it.
     pub(super) fn is_unclaimable(&self) -> bool {
         let (sessions, now) = (self.input.sessions, self.input.now);
-        let mode = self.input.run.origin.mode;
+        let run = &self.input.run.origin;
         match self.input.plan {
-            Some(plan) => Coverage::of(&plan.footprint, mode, sessions, now) != Coverage::Covered,
+            Some(plan) => {
+                Coverage::of_run(&plan.footprint, run, sessions, now) != Coverage::Covered
+            }
             // Nobody knows what it needs: only the absence of every worker proves it.
-            None => !sessions.iter().any(|it| it.mode == mode && super::is_live(it, now)),
+            None => !sessions.iter().any(|it| it.takes(run) && super::is_live(it, now)),
         }
     }
 }

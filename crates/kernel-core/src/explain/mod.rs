@@ -20,7 +20,7 @@ use serde::Serialize;
 use crate::plan::{Footprint, Plan};
 use crate::{
     Budget, BudgetLine, Code, Cursor, EffectClass, EffectKey, Failure, GroupRow, Invocation,
-    JournalEntry, Micros, Mode, Next, Run, RunId, RunState, SessionRow, StepKey, Timestamp,
+    JournalEntry, Micros, Mode, Next, Origin, Run, RunId, RunState, SessionRow, StepKey, Timestamp,
 };
 
 pub use effects::{EffectNote, EffectNotes, Repeat};
@@ -164,10 +164,30 @@ pub enum Coverage {
 }
 
 impl Coverage {
-    /// Looks for a live session that takes runs of a mode and offers all of a footprint.
+    /// Looks for a live session that takes any run of a mode and offers all of a footprint.
     #[must_use]
     pub fn of(footprint: &Footprint, mode: Mode, sessions: &[SessionRow], now: Timestamp) -> Self {
-        let live = sessions.iter().filter(|it| it.mode == mode && is_live(it, now));
+        let any = sessions.iter().filter(|it| it.mode == mode && it.tree.is_none());
+        Self::among(footprint, any, now)
+    }
+
+    /// The same for one run: a session that works for its tree alone will do.
+    #[must_use]
+    pub fn of_run(
+        footprint: &Footprint,
+        run: &Origin,
+        sessions: &[SessionRow],
+        now: Timestamp,
+    ) -> Self {
+        Self::among(footprint, sessions.iter().filter(|session| session.takes(run)), now)
+    }
+
+    fn among<'s>(
+        footprint: &Footprint,
+        sessions: impl Iterator<Item = &'s SessionRow>,
+        now: Timestamp,
+    ) -> Self {
+        let live = sessions.filter(|session| is_live(session, now));
         let lacks = live.map(|session| {
             let each = session.offers.iter().map(|offer| footprint.missing_in(offer));
             // A session that offers nothing lacks the module.

@@ -226,15 +226,15 @@ fn next_worker(known: &Known<'_>, reasons: &mut Reasons) {
 /// Whether a worker that lives can run it.
 fn coverage(known: &Known<'_>, reasons: &mut Reasons) {
     let Some(plan) = known.input.plan else { return };
-    let mode = known.input.run.origin.mode;
-    match Coverage::of(&plan.footprint, mode, known.input.sessions, known.input.now) {
+    let (run, sessions) = (&known.input.run.origin, known.input.sessions);
+    match Coverage::of_run(&plan.footprint, run, sessions, known.input.now) {
         Coverage::Covered => {}
         Coverage::Lacking(lacks) => {
             let text = format!("no live worker can run it; the nearest lacks {}", lacks.join(", "));
             reasons.add(ReasonKind::MissingModule, text, (None, None));
         }
         Coverage::NoWorker => {
-            let worker = match mode {
+            let worker = match run.mode {
                 Mode::Execute => "worker",
                 Mode::DryRun => "dry-run worker",
             };

@@ -63,6 +63,20 @@ impl Plan {
         let of_action = || self.policies.get(called.action).map(|policy| &policy.retry);
         called.retry.or_else(of_action)
     }
+
+    /// Every step, those that hold others before those in them.
+    #[must_use]
+    pub fn all_steps(&self) -> Vec<&Step> {
+        let mut found = Vec::new();
+        let mut open: Vec<&[Step]> = vec![&self.steps];
+        while let Some(list) = open.pop() {
+            for step in list {
+                found.push(step);
+                open.extend(step.lists());
+            }
+        }
+        found
+    }
 }
 
 /// Identity of a module.
@@ -321,6 +335,28 @@ impl Step {
     #[must_use]
     pub fn catch(&self) -> Option<&[Self]> {
         self.called()?.catch
+    }
+
+    /// The lists of steps that it holds.
+    fn lists(&self) -> Vec<&[Self]> {
+        match &self.kind {
+            StepKind::Action { catch, .. } => catch.as_deref().into_iter().collect(),
+            StepKind::If { then, otherwise, .. } => {
+                [then.as_slice()].into_iter().chain(otherwise.as_deref()).collect()
+            }
+            StepKind::Switch { cases, default, .. } => {
+                let cases = cases.iter().map(|case| case.steps.as_slice());
+                cases.chain(default.as_deref()).collect()
+            }
+            StepKind::ForEach { body, .. } => vec![body],
+            StepKind::SetVariable { .. }
+            | StepKind::Succeed { .. }
+            | StepKind::Fail { .. }
+            | StepKind::Delay(_)
+            | StepKind::WaitFor { .. }
+            | StepKind::RunWorkflow { .. }
+            | StepKind::RunWorkflows { .. } => Vec::new(),
+        }
     }
 
     fn called(&self) -> Option<Called<'_>> {

@@ -7,8 +7,9 @@ use super::{GroupRow, JournalEntry, Place, StoreError};
 use crate::payload::is_storable;
 use crate::plan::Footprint;
 use crate::{
-    App, Budget, EffectState, EventId, Invocation, Micros, Mode, OpenEffect, RestoreInvalid, Run,
-    RunId, RunState, Scope, SessionId, StepKey, Timestamp, VersionId, WorkflowKey,
+    App, Budget, EffectState, EventId, Invocation, Micros, Mode, OpenEffect, Origin,
+    RestoreInvalid, Run, RunId, RunState, Scope, SessionId, StepKey, Timestamp, VersionId,
+    WorkflowKey,
 };
 
 /// The operator's reads. Writes go through [`RunStore::run_commit`](super::RunStore::run_commit) with an audit row.
@@ -390,6 +391,8 @@ pub struct SessionRow {
     pub mode: Mode,
     /// What it can run.
     pub offers: Vec<Footprint>,
+    /// The root of the only tree whose runs it takes, if there is one.
+    pub tree: Option<RunId>,
     /// Its slots.
     pub slots: u32,
     /// Slots in use.
@@ -400,6 +403,14 @@ pub struct SessionRow {
     pub seen_at: Timestamp,
     /// The store's time.
     pub now: Timestamp,
+}
+
+impl SessionRow {
+    /// Whether runs like this are for it, as far as mode and tree go.
+    #[must_use]
+    pub fn takes(&self, run: &Origin) -> bool {
+        self.mode == run.mode && self.tree.is_none_or(|root| root == run.root)
+    }
 }
 
 /// The numbers of one app at one moment.

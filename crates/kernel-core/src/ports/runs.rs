@@ -124,6 +124,8 @@ pub struct ClaimRequest {
     pub mode: Mode,
     /// Footprint hashes that the worker can run.
     pub footprints: Vec<String>,
+    /// Only runs of the tree with this root, if it works for one tree alone.
+    pub tree: Option<RunId>,
     /// At most so many.
     pub limit: u32,
     /// Who claims.
@@ -244,6 +246,8 @@ pub struct SessionReport {
     pub mode: Mode,
     /// What it can run.
     pub offers: Vec<Footprint>,
+    /// The root of the only tree whose runs it takes, if there is one.
+    pub tree: Option<RunId>,
     /// Its slots.
     pub slots: u32,
     /// Slots in use.

@@ -246,7 +246,8 @@ pub enum TaskEnded {
 /// Keeps tasks, beside the runs that wait for them.
 #[async_trait]
 pub trait TaskStore: Send + Sync {
-    /// Writes a task, or finds the one that its step has already: that one keeps what was pinned.
+    /// Writes a task, or finds the one that its step has already: that one keeps what was pinned. One that failed or was
+    /// canceled before its run was retried is queued again, with no failure counted.
     async fn task_open(&self, new: NewTask) -> Result<Task, StoreError>;
 
     /// The task of a step.

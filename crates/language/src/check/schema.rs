@@ -3,6 +3,7 @@
 //! The config is validated with a stand-in for every expression. What the validator then says about a place
 //! whose value is not known yet is dropped, unless the kinds that the expression can yield settle it.
 
+mod expression;
 mod judge;
 mod probe;
 
@@ -29,8 +30,8 @@ impl Validators {
         if let Some(known) = self.0.get(name) {
             return Ok(known.clone());
         }
-        let built =
-            jsonschema::validator_for(schema).map(Rc::new).map_err(|error| error.to_string());
+        let options = jsonschema::options().with_keyword(expression::KEYWORD, expression::keyword);
+        let built = options.build(schema).map(Rc::new).map_err(|error| error.to_string());
         self.0.insert(name.to_owned(), built.as_ref().ok().cloned());
         built.map(Some)
     }

@@ -18,7 +18,7 @@ use crate::yaml::Entry;
 impl<'a> Compiler<'a> {
     pub(super) fn action_step(&mut self, site: &Site<'_, '_>) -> Option<Outcome<'a>> {
         let declared = self.declared_action(site);
-        if declared.is_some() || self.manifest.is_none() {
+        if declared.is_some() || self.is_open {
             self.refuse_options(site, &["saveAs", "label", "timeout", "retry", "catch"]);
         } else {
             // Nobody knows what was meant; a misspelt `forEach` brings parts of its own.
@@ -98,20 +98,25 @@ impl<'a> Compiler<'a> {
     fn declared_action(&mut self, site: &Site<'_, '_>) -> Option<&'a ActionDecl> {
         let name = site.head.key.as_str();
         let path = site.path.key(name);
-        let Some(manifest) = self.manifest else {
-            if !is_name(name) {
-                let message = format!("`{name}` is no name of an action");
-                self.report.error("NAME_INVALID", site.head.key_span, &path, message);
-            }
-            return None;
-        };
-        let declared = manifest.action(name);
+        let declared = self.manifest.and_then(|manifest| manifest.action(name));
         if declared.is_some() {
             self.uses.insert(format!("action/{name}"));
             return declared;
         }
-        let built_in = BUILT_IN.iter().copied();
-        let known = manifest.actions.iter().map(|action| action.name.as_str()).chain(built_in);
+        let known = self.manifest.into_iter().flat_map(|manifest| &manifest.actions);
+        let known = known.map(|action| action.name.as_str()).chain(BUILT_IN.iter().copied());
+        if self.is_open {
+            if !is_name(name) {
+                let message = format!("`{name}` is no name of an action");
+                self.report.error("NAME_INVALID", site.head.key_span, &path, message);
+                return None;
+            }
+            if self.manifest.is_some() {
+                let help = self.report.did_you_mean(name, known);
+                self.not_checked("action", site.head, &path, help);
+            }
+            return None;
+        }
         let help = self.report.suggest(name, known);
         let message = format!("there is no action `{name}`");
         self.report.error("UNKNOWN_ACTION", site.head.key_span, &path, message).maybe_help(help);
@@ -125,7 +130,7 @@ impl<'a> Compiler<'a> {
         path: &Path<'_>,
     ) -> Option<Template> {
         let node = &site.head.value;
-        if self.manifest.is_some() && declared.is_none() && node.as_map().is_none() {
+        if !self.is_open && declared.is_none() && node.as_map().is_none() {
             return None;
         }
         self.mapping(node, path, &format!("the config of `{}`", site.head.key))?;

@@ -85,7 +85,7 @@ impl Compiler<'_> {
     }
 
     fn other_type(&mut self, name: &str, node: &Node, path: &Path<'_>) {
-        let Some(manifest) = self.manifest else { return };
+        let Some(manifest) = self.manifest.filter(|_| !self.is_open) else { return };
         if manifest.input(name).is_some() {
             let message = format!("the application's input kind `{name}` is not supported yet");
             self.report

@@ -24,7 +24,7 @@ use crate::check::shape::Shape;
 use crate::diagnostic::{Findings, Path, Report, Severity};
 use crate::manifest::{Limits, Manifest};
 use crate::source::Span;
-use crate::yaml::{self, Node};
+use crate::yaml::{self, Entry, Node};
 pub(crate) use fields::quoting;
 pub use schedule::next_due;
 use scope::Scope;
@@ -74,7 +74,19 @@ pub(crate) struct BindingUse {
 /// ```
 #[must_use]
 pub fn compile(source: &str, manifest: Option<&Manifest>) -> Compiled {
-    let mut compiler = Compiler::new(source, manifest);
+    compiled(Compiler::new(source, manifest))
+}
+
+/// Checks a source of which only a part of the module is known: what the manifest has is checked against it, and of
+/// everything else a warning says that it was not. The result cannot be bound.
+#[must_use]
+pub fn check_beside(source: &str, known: &Manifest) -> Compiled {
+    let mut compiler = Compiler::new(source, Some(known));
+    compiler.is_open = true;
+    compiled(compiler)
+}
+
+fn compiled(mut compiler: Compiler<'_>) -> Compiled {
     compiler.check_manifest();
     let before = compiler.report.count();
     let root = yaml::load(&mut compiler.report);
@@ -88,6 +100,8 @@ pub fn compile(source: &str, manifest: Option<&Manifest>) -> Compiled {
 struct Compiler<'a> {
     report: Report<'a>,
     manifest: Option<&'a Manifest>,
+    /// Whether there is more than the manifest has.
+    is_open: bool,
     limits: Limits,
     counts: Counts,
     scope: Scope<'a>,
@@ -118,6 +132,7 @@ impl<'a> Compiler<'a> {
         Self {
             report: Report::new(source),
             manifest,
+            is_open: manifest.is_none(),
             limits: manifest.map_or_else(Limits::default, |manifest| manifest.limits),
             counts: Counts::default(),
             scope: Scope::default(),
@@ -172,7 +187,7 @@ impl<'a> Compiler<'a> {
         let source = self.report.source();
         let ir = ok.then(|| Ir {
             source: source.to_owned(),
-            manifest_hash: self.manifest.map(Manifest::hash),
+            manifest_hash: self.manifest.filter(|_| !self.is_open).map(Manifest::hash),
             inputs: self.inputs,
             triggers: self.triggers,
             steps: self.steps,
@@ -182,6 +197,17 @@ impl<'a> Compiler<'a> {
         let findings = Findings::new(source, self.report.finish());
         debug_assert_eq!(ok, findings.iter().all(|found| found.severity != Severity::Error));
         Compiled { findings, ir }
+    }
+
+    /// Warns of a name that only a part of the module which is not known here could have.
+    fn not_checked(&mut self, what: &str, entry: &Entry, path: &Path<'_>, help: Option<String>) {
+        let message =
+            format!("there is no ready-made {what} `{}`, so it was not checked", entry.key);
+        let help = help.unwrap_or_else(|| {
+            "if it is of your application, check with `--manifest` and what its module writes"
+                .to_owned()
+        });
+        self.report.warning("NOT_CHECKED", entry.key_span, path, message).help(help);
     }
 
     /// Counts one of a limited kind; reports the first that is over its limit.

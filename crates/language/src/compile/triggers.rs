@@ -68,6 +68,10 @@ impl<'a> Compiler<'a> {
             self.uses.insert(format!("trigger/{}", entry.key));
             return (Some(declared.event.clone()), Shape::schema(&declared.schema));
         }
+        if self.is_open {
+            self.not_checked("trigger", entry, path, None);
+            return (None, Shape::ANY);
+        }
         let known = manifest.triggers.iter().map(|trigger| trigger.kind.as_str());
         let known = known.chain(["schedule"]);
         let help = self.report.suggest(&entry.key, known);

@@ -53,6 +53,10 @@ pub const FINDING_CODES: &[(&str, &str)] = &[
     ("NAME_RESERVED", "A name has a meaning of its own."),
     ("NAME_TAKEN", "A name is visible already, or is that of an input."),
     ("NO_MANIFEST", "A note: names were not checked, for want of a manifest."),
+    (
+        "NOT_CHECKED",
+        "A warning: a name is not ready-made, and its application's manifest was not given.",
+    ),
     ("NOT_A_BOOL", "`true` or `false` is wanted."),
     ("NOT_A_LIST", "A list is wanted."),
     ("NOT_A_MAPPING", "A mapping is wanted."),

@@ -42,6 +42,36 @@ pub fn parse_expression(text: &str) -> Result<Expr, NotAnExpression> {
     })
 }
 
+/// The same, if it reads nothing but these names.
+///
+/// ```
+/// use surefoot_language::parse_expression_over;
+/// assert!(parse_expression_over("status == 200", &["status", "body"]).is_ok());
+/// assert!(parse_expression_over("statsu == 200", &["status", "body"]).is_err());
+/// ```
+///
+/// # Errors
+/// [`NotAnExpression`], with what would help.
+pub fn parse_expression_over(text: &str, names: &[&str]) -> Result<Expr, NotAnExpression> {
+    let expr = parse_expression(text)?;
+    let Some(unknown) = unknown_name(&expr, names) else { return Ok(expr) };
+    let known: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    let why = format!("`{unknown}` is not known here; there are {}", known.join(", "));
+    Err(NotAnExpression { text: text.chars().take(SHOWN_CHARS).collect(), why })
+}
+
+fn unknown_name<'e>(expr: &'e Expr, names: &[&str]) -> Option<&'e str> {
+    match expr {
+        Expr::Literal(_) => None,
+        Expr::Name(name) => (!names.contains(&name.as_str())).then_some(name.as_str()),
+        Expr::Member(of, _) | Expr::Index(of, _) | Expr::Unary(_, of) => unknown_name(of, names),
+        Expr::Binary(_, left, right) => {
+            unknown_name(left, names).or_else(|| unknown_name(right, names))
+        }
+        Expr::Call(_, arguments) => arguments.iter().find_map(|one| unknown_name(one, names)),
+    }
+}
+
 /// How much of a text an error repeats.
 const SHOWN_CHARS: usize = 60;
 

@@ -9,7 +9,7 @@ WITH before AS MATERIALIZED (
         SELECT run.* FROM surefoot.run
         WHERE run.app = $1 AND run.mode = $2 AND run.footprint = wanted.footprint AND run.claimable_at <= $4
             AND (run.lease_until IS NULL OR run.lease_until <= $4)
-            AND (run.cancel IS NULL OR run.effect_state IN ('marked', 'ambiguous'))
+            AND (run.cancel IS NULL OR run.effect_state IN ('marked', 'ambiguous')) /*tree*/
             AND NOT EXISTS (SELECT FROM before)
         ORDER BY run.claimable_at, run.id LIMIT $7 FOR NO KEY UPDATE SKIP LOCKED
     ) AS due

@@ -36,6 +36,7 @@ pub(crate) async fn sessions(
                 name: row.try_get("name")?,
                 mode: mode.ok_or_else(unreadable)?,
                 offers: read_json(row, "offers")?.ok_or_else(unreadable)?,
+                tree: opt_key(row, "tree")?,
                 slots: read_small(row, "slots")?,
                 busy: read_small(row, "busy")?,
                 stuck: read_small(row, "stuck")?,

@@ -113,17 +113,22 @@ async fn candidates(
     let mut footprints: Vec<&str> = request.footprints.iter().map(String::as_str).collect();
     footprints.sort_unstable();
     footprints.dedup();
-    let rows = sqlx::query(sql::RUN_CLAIMABLE)
+    let text = match request.tree {
+        None => sql::RUN_CLAIMABLE,
+        Some(_) => sql::RUN_CLAIMABLE_IN_TREE.as_str(),
+    };
+    let mut query = sqlx::query(text)
         .bind(request.app.as_str())
         .bind(request.mode.as_str())
         .bind(footprints)
         .bind(now.micros())
         .bind(request.session.key())
         .bind(nonce(request))
-        .bind(limit)
-        .fetch_all(conn)
-        .await?;
-    Ok(rows)
+        .bind(limit);
+    if let Some(root) = request.tree {
+        query = query.bind(root.key());
+    }
+    Ok(query.fetch_all(conn).await?)
 }
 
 /// Any 64 bits will do as a name: the stored number keeps them, sign or not.

@@ -24,6 +24,7 @@ impl Op for Report {
             .bind(&*report.name)
             .bind(report.mode.as_str())
             .bind(json(&report.offers)?)
+            .bind(report.tree.map(|root| root.key()))
             .bind(i64::from(report.slots))
             .bind(i64::from(report.busy))
             .bind(i64::from(report.stuck))

@@ -4,9 +4,11 @@
 use std::borrow::Cow;
 
 use sqlx::PgConnection;
+use sqlx::types::Uuid;
 
 use surefoot_kernel_core::{
-    Audit, Commit, JournalText, Phase, Run, RunState, StepKey, Timestamp, VersionId, Wake,
+    Audit, Commit, JournalText, Phase, Run, RunState, StepKey, TASK_SIGNAL, Timestamp, VersionId,
+    Wake,
 };
 
 use super::columns::RunRow;
@@ -81,6 +83,11 @@ impl<'a> Write<'a> {
         RunRow::of(&self.after, self.nonce(), self.signal())
     }
 
+    /// Whether an operator has a failed run tried again: it is left in no other way.
+    fn is_retry(&self) -> bool {
+        self.head.state == RunState::Failed && self.after.state() == RunState::Queued
+    }
+
     /// The claim that the run is held by, if it is still the one that claimed it.
     fn nonce(&self) -> Option<i64> {
         self.after.lease()?;
@@ -135,6 +142,7 @@ pub(crate) async fn write_rows(
     append(conn, writes, now).await?;
     results(conn, writes).await?;
     spend(conn, writes, now).await?;
+    retry_tasks(conn, writes).await?;
     for write in writes {
         if let Some(audit) = write.audit {
             let origin = &write.after.origin;
@@ -198,6 +206,17 @@ async fn spend(conn: &mut PgConnection, writes: &[Write<'_>], now: Timestamp) ->
     spent.dedup();
     if !spent.is_empty() {
         sqlx::query(sql::SIGNAL_SPEND).bind(spent).bind(now.micros()).execute(conn).await?;
+    }
+    Ok(())
+}
+
+/// What the steps of retried runs asked for and did not get is done afresh, should one of them ask again.
+async fn retry_tasks(conn: &mut PgConnection, writes: &[Write<'_>]) -> Result<(), Fault> {
+    let retried = writes.iter().filter(|write| write.is_retry());
+    let retried: Vec<Uuid> = retried.map(|write| write.head.id.key()).collect();
+    if !retried.is_empty() {
+        sqlx::query(sql::TASK_RETRY).bind(retried.clone()).execute(&mut *conn).await?;
+        sqlx::query(sql::TASK_UNSAY).bind(retried).bind(TASK_SIGNAL).execute(conn).await?;
     }
     Ok(())
 }

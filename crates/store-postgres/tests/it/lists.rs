@@ -92,6 +92,7 @@ async fn health_counts() {
         name: "host/1".to_owned(),
         mode: Mode::Execute,
         offers: vec![footprint()],
+        tree: None,
         slots: 4,
         busy: 2,
         stuck: 0,

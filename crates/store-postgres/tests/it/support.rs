@@ -99,6 +99,7 @@ pub(crate) fn claim(limit: u32, nonce: u64) -> ClaimRequest {
         app: app(),
         mode: Mode::DryRun,
         footprints: vec!["f1".to_owned()],
+        tree: None,
         limit,
         session: session(),
         nonce,

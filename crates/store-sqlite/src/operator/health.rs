@@ -37,6 +37,7 @@ pub(crate) async fn sessions(
                 name: row.try_get("name")?,
                 mode: mode.ok_or_else(unreadable)?,
                 offers: from_stored(offers).map_err(|_| unreadable())?,
+                tree: opt_sixteen(row, "tree")?.map(RunId::from_bytes),
                 slots: row.try_get("slots")?,
                 busy: row.try_get("busy")?,
                 stuck: row.try_get("stuck")?,

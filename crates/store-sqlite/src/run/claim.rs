@@ -128,6 +128,7 @@ async fn candidates(
             .bind(&**footprint)
             .bind(now.micros())
             .bind(limit)
+            .bind(request.tree.map(|root| root.to_bytes().to_vec()))
             .fetch_all(&mut *conn)
             .await?;
         for row in rows {

@@ -26,6 +26,7 @@ impl Op for Report {
             .bind(&*report.name)
             .bind(report.mode.as_str())
             .bind(json(&report.offers)?)
+            .bind(report.tree.map(|root| root.to_bytes().to_vec()))
             .bind(report.slots)
             .bind(report.busy)
             .bind(report.stuck)

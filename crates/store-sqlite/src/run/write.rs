@@ -6,8 +6,8 @@ use serde_json::Value;
 use sqlx::SqliteConnection;
 
 use surefoot_kernel_core::{
-    Audit, Commit, JournalText, OpenEffect, Phase, Run, RunState, StepKey, Timestamp, VersionId,
-    Wake,
+    Audit, Commit, JournalText, OpenEffect, Phase, Run, RunState, StepKey, TASK_SIGNAL, Timestamp,
+    VersionId, Wake,
 };
 
 use super::row::{Head, detail_of, int, json_opt};
@@ -74,6 +74,11 @@ impl<'a> Write<'a> {
             && head.canceled == after.cancel.is_some()
             && head.resume_step.is_none()
             && after.resume.is_none()
+    }
+
+    /// Whether an operator has a failed run tried again: it is left in no other way.
+    fn is_retry(&self) -> bool {
+        self.head.state == RunState::Failed && self.after.state() == RunState::Queued
     }
 
     /// What the run ended with, if this is its end.
@@ -174,11 +179,23 @@ async fn write_rest(
         let query = sqlx::query(sql::SIGNAL_SPEND);
         query.bind(now.micros()).bind(signal).execute(&mut *conn).await?;
     }
+    if write.is_retry() {
+        retry_tasks(conn, &write.after).await?;
+    }
     if let Some(audit) = write.audit {
         let origin = &write.after.origin;
         let about = About { app: origin.app.as_str(), scope: origin.scope.as_str() };
         audit_write(conn, about, audit, (Some(&*write.after), Some(origin.version)), now).await?;
     }
+    Ok(())
+}
+
+/// What its steps asked for and did not get is done afresh, should one of them ask again.
+async fn retry_tasks(conn: &mut SqliteConnection, run: &Run) -> Result<(), Fault> {
+    let id = run.id.to_bytes().to_vec();
+    sqlx::query(sql::TASK_RETRY).bind(id.clone()).execute(&mut *conn).await?;
+    let unsay = sqlx::query(sql::TASK_UNSAY).bind(id).bind(run.origin.app.as_str());
+    unsay.bind(TASK_SIGNAL).execute(conn).await?;
     Ok(())
 }
 

@@ -152,6 +152,7 @@ pub(crate) fn claim(limit: u32, nonce: u64) -> ClaimRequest {
         app: app(),
         mode: Mode::Execute,
         footprints: vec![footprint().hash()],
+        tree: None,
         limit,
         session: session(),
         nonce,

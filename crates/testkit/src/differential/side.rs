@@ -227,6 +227,7 @@ impl<F: StoreFactory> Side<F> {
             name: format!("worker {who}"),
             mode: Mode::Execute,
             offers: plans().into_iter().map(|plan| plan.footprint).collect(),
+            tree: None,
             slots: 4,
             busy: 1,
             stuck: 0,
@@ -303,7 +304,7 @@ impl<F: StoreFactory> Side<F> {
         let footprints = plans().iter().map(|plan| plan.footprint.hash()).collect();
         let (_, session) = self.of(who);
         let (app, mode, nonce) = (app(), Mode::Execute, self.nonce);
-        ClaimRequest { app, mode, footprints, limit, session, nonce, lease: LEASE }
+        ClaimRequest { app, mode, footprints, tree: None, limit, session, nonce, lease: LEASE }
     }
 
     async fn publish(&self, workflow: usize) -> String {

@@ -165,6 +165,7 @@ impl State {
                 name: entry.report.name.clone(),
                 mode: entry.report.mode,
                 offers: entry.report.offers.clone(),
+                tree: entry.report.tree,
                 slots: entry.report.slots,
                 busy: entry.report.busy,
                 stuck: entry.report.stuck,

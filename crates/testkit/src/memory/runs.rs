@@ -233,6 +233,7 @@ fn fits(run: &Run, request: &ClaimRequest) -> bool {
     origin.app == request.app
         && origin.mode == request.mode
         && request.footprints.contains(&origin.footprint)
+        && request.tree.is_none_or(|root| root == origin.root)
 }
 
 pub(super) fn journal_page(entry: &RunEntry, from: u64, limit: u32) -> JournalPage {

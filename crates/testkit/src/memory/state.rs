@@ -9,8 +9,8 @@ use surefoot_kernel_core::plan::SchedulePlan;
 use surefoot_kernel_core::{
     Activation, App, AuditRow, Budget, ChildGroup, Commit, Committed, Delete, Dependency,
     EffectKey, EventId, EventStatus, Invocation, Phase, Place, Receipt, Rejection, RowInput, Run,
-    RunId, Scope, SessionId, SessionReport, StepKey, StoreError, StoredVersion, Timestamp,
-    TraceContext, VersionId, Wait, Wake, WorkflowKey, apply, decide_row,
+    RunId, RunState, Scope, SessionId, SessionReport, StepKey, StoreError, StoredVersion,
+    Timestamp, TraceContext, VersionId, Wait, Wake, WorkflowKey, apply, decide_row,
 };
 
 use super::tasks::TaskEntry;
@@ -290,6 +290,9 @@ impl State {
                 details: audit.details.clone(),
             };
             self.audit.push((after.origin.app.clone(), row));
+        }
+        if before.state() == RunState::Failed && after.state() == RunState::Queued {
+            self.retry_tasks(after.id);
         }
         self.family_moved(&before, &after, now);
         after

@@ -2,12 +2,12 @@
 
 use async_trait::async_trait;
 use surefoot_kernel_core::{
-    App, ClaimTasks, EffectKey, Micros, NewTask, SignalError, StoreError, Task, TaskEnd, TaskEnded,
-    TaskHold, TaskState, TaskStore, Timestamp,
+    App, ClaimTasks, EffectKey, Micros, NewTask, RunId, SignalError, StoreError, TASK_SIGNAL, Task,
+    TaskEnd, TaskEnded, TaskHold, TaskState, TaskStore, Timestamp,
 };
 
 use super::MemoryStore;
-use super::state::State;
+use super::state::{SignalKey, State};
 
 /// A task, and when it may be taken; of one that has ended, when it ended.
 #[derive(Debug, Clone)]
@@ -15,10 +15,12 @@ pub(super) struct TaskEntry {
     task: Task,
     due_at: Timestamp,
     no: usize,
+    /// Whether its run was tried again since it ended.
+    retried: bool,
 }
 
 impl TaskEntry {
-    pub(super) fn run(&self) -> surefoot_kernel_core::RunId {
+    pub(super) fn run(&self) -> RunId {
         self.task.run
     }
 
@@ -90,15 +92,38 @@ impl TaskStore for MemoryStore {
 impl State {
     fn task_open(&mut self, new: NewTask, now: Timestamp) -> Task {
         let no = self.tasks.len();
-        let key = (new.app.clone(), new.key());
+        let (key, kind) = ((new.app.clone(), new.key()), new.kind.clone());
         let entry = self.tasks.entry(key).or_insert_with(|| {
             let NewTask { app, scope, run, step, kind, request } = new;
             let state = TaskState::Queued;
             let task =
                 Task { app, scope, run, step, kind, request, attempts: 0, failures: 0, state };
-            TaskEntry { task, due_at: now, no }
+            TaskEntry { task, due_at: now, no, retried: false }
         });
+        if std::mem::take(&mut entry.retried) {
+            entry.due_at = now;
+            let task = &mut entry.task;
+            (task.kind, task.state, task.failures) = (kind, TaskState::Queued, 0);
+        }
         entry.task.clone()
+    }
+
+    /// What the steps of a run asked for and did not get is done afresh, should one of them ask again.
+    pub(super) fn retry_tasks(&mut self, run: RunId) {
+        for entry in self.tasks.values_mut().filter(|entry| entry.task.run == run) {
+            entry.retried = match entry.task.state {
+                TaskState::Failed { .. } | TaskState::Canceled => true,
+                TaskState::Queued | TaskState::Running | TaskState::Succeeded { .. } => false,
+            };
+            if entry.retried {
+                self.signals.remove(&SignalKey {
+                    app: entry.task.app.clone(),
+                    scope: None,
+                    kind: TASK_SIGNAL.to_owned(),
+                    key: entry.task.key().as_str().to_owned(),
+                });
+            }
+        }
     }
 
     fn task_claim(&mut self, claim: &ClaimTasks, now: Timestamp) -> Vec<Task> {

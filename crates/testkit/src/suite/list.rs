@@ -29,6 +29,7 @@ macro_rules! store_suite {
                     an_execute_worker_leaves_dry_runs_alone
                     a_dry_run_is_created_once_and_claimed_in_its_mode_only
                     only_named_footprints_are_claimed
+                    a_claim_for_one_tree_leaves_every_other_run_alone
                     empty_requests_are_answered_with_nothing
                     a_claim_keeps_its_limit
                     a_repeated_nonce_finds_the_same_claim

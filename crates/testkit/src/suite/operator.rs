@@ -488,6 +488,7 @@ pub async fn sessions_are_listed_until_they_end<F: StoreFactory>(world: &World<F
         name: "host-1:4711".to_owned(),
         mode: Mode::Execute,
         offers: vec![plan(vec![pure("a")]).footprint],
+        tree: None,
         slots: 8,
         busy: 3,
         stuck: 1,
@@ -499,6 +500,7 @@ pub async fn sessions_are_listed_until_they_end<F: StoreFactory>(world: &World<F
         session: world.rival,
         name: "host-2:1".to_owned(),
         mode: Mode::DryRun,
+        tree: Some(RunId::from_bytes([7; 16])),
         ..report.clone()
     };
     world.other.session_report(rival).await.unwrap();
@@ -512,6 +514,7 @@ pub async fn sessions_are_listed_until_they_end<F: StoreFactory>(world: &World<F
         listed.iter().map(|row| row.mode).collect::<Vec<_>>(),
         [Mode::DryRun, Mode::Execute]
     );
+    assert_eq!((listed[0].tree, listed[1].tree), (Some(RunId::from_bytes([7; 16])), None));
     let row = &listed[1];
     assert_eq!((row.name.as_str(), row.slots, row.busy, row.stuck), ("host-1:4711", 8, 3, 1));
     assert_eq!(row.offers, report.offers);

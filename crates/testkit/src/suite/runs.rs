@@ -171,6 +171,25 @@ pub async fn only_named_footprints_are_claimed<F: StoreFactory>(world: &World<F>
     assert_eq!(world.store.run_claim(fitting).await.unwrap()[0].id, stranded);
 }
 
+/// The root of a tree and its children are taken, and a run that is no root stands for no tree.
+pub async fn a_claim_for_one_tree_leaves_every_other_run_alone<F: StoreFactory>(world: &World<F>) {
+    let (root, mut children) = super::children::family(world, 2, None).await;
+    let stranger = world.run(plan(vec![pure("a")])).await;
+    let of = async |tree: RunId| {
+        let request = ClaimRequest { tree: Some(tree), ..world.claim_request(10).await };
+        let claimed = world.store.run_claim(request).await.unwrap();
+        claimed.iter().map(|run| run.id).collect::<Vec<_>>()
+    };
+    assert_eq!(of(children[0]).await, [], "a child is no root");
+    let mut taken = of(root).await;
+    taken.sort_unstable();
+    children.sort_unstable();
+    assert_eq!(taken, children, "the root itself waits");
+    assert_eq!(world.row(stranger).await.state(), RunState::Queued);
+    assert_eq!(of(stranger).await, [stranger]);
+    assert_eq!(world.claim().await, []);
+}
+
 /// Covers field fault 164.
 pub async fn empty_requests_are_answered_with_nothing<F: StoreFactory>(world: &World<F>) {
     let run = world.run(plan(vec![pure("a")])).await;

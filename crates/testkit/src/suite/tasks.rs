@@ -5,11 +5,12 @@
 use serde_json::{Value, json};
 use surefoot_kernel_core::payload::Payload;
 use surefoot_kernel_core::{
-    ClaimTasks, Micros, NewTask, Prunable, Prune, RetentionStore as _, RunId, RunState, StepKey,
-    Task, TaskEnd, TaskEnded, TaskState, TaskStore,
+    ClaimTasks, Commit, Micros, NewTask, Prunable, Prune, RetentionStore as _, RowInput, RunId,
+    RunState, RunStore as _, StepKey, Task, TaskEnd, TaskEnded, TaskState, TaskStore, decide_row,
 };
 
 use super::StoreFactory;
+use super::children::{failed, write};
 use super::world::{World, app, scope};
 use crate::plans::{idempotent, plan};
 
@@ -41,6 +42,8 @@ macro_rules! task_suite {
                     tasks_of_a_canceled_run_are_canceled
                     a_task_is_kept_while_its_run_is_claimed_again
                     a_deleted_run_takes_its_tasks_with_it
+                    a_retried_run_has_its_failed_task_done_afresh
+                    a_canceled_task_is_done_afresh_for_a_retried_run
                 }
             }
         }
@@ -333,5 +336,69 @@ where
     };
     assert_eq!(world.store.prune(prune).await.unwrap().deleted, 1);
     assert_eq!(world.store.task_find(&app(), &task.key()).await.unwrap(), None);
+    assert_eq!(world.store.task_sweep(&app(), 10).await.unwrap(), 0);
+}
+
+/// The run fails with its step, and a person has it tried again.
+async fn failed_and_retried<F: StoreFactory>(world: &World<F>, run: RunId)
+where
+    F::Store: TaskStore,
+{
+    write(world, run, failed()).await;
+    assert_eq!(world.row(run).await.state(), RunState::Failed);
+    retried(world, run).await;
+}
+
+async fn retried<F: StoreFactory>(world: &World<F>, run: RunId) {
+    let row = world.row(run).await;
+    let facts = decide_row(&row, RowInput::Retry, row.origin.created_at).unwrap();
+    world.store.run_commit(Commit::new(&row, &facts)).await.unwrap();
+    assert_eq!(world.row(run).await.state(), RunState::Queued);
+}
+
+/// As it was pinned, under the same key, and waited for again: what woke the step before wakes it no more.
+pub async fn a_retried_run_has_its_failed_task_done_afresh<F: StoreFactory>(world: &World<F>)
+where
+    F::Store: TaskStore,
+{
+    let (run, _) = waiting(world).await;
+    let first = world.store.task_claim(claim(1)).await.unwrap().remove(0);
+    let refused = TaskEnd::failed("AI_REFUSED", "no");
+    world.store.task_end(first.hold(), refused.clone()).await.unwrap();
+    let asked = || world.other.task_open(wanted(run, &json!({ "model": 2 })));
+    assert_eq!(asked().await.unwrap().end(), Some(refused.clone()), "the same until it is retried");
+
+    failed_and_retried(world, run).await;
+    assert_eq!(task_of(world, run).await.end(), Some(refused.clone()), "nobody has asked yet");
+    let again = asked().await.unwrap();
+    assert_eq!((again.state.clone(), again.failures), (TaskState::Queued, 0));
+    assert_eq!(again.request.value(), &json!({ "model": 1 }));
+    assert_eq!(asked().await.unwrap(), again);
+    let late = world.store.task_end(first.hold(), refused).await.unwrap();
+    assert_eq!(late, TaskEnded::Lost, "the end of an attempt before");
+
+    let mut drive = world.claim_run(run).await;
+    world.park(&mut drive, again.wait(std::time::Duration::from_secs(3_600))).await;
+    assert_eq!(world.row(run).await.state(), RunState::Waiting);
+    let second = world.store.task_claim(claim(1)).await.unwrap().remove(0);
+    assert_eq!((second.attempts, second.failures), (2, 1));
+    assert_eq!(world.store.task_end(second.hold(), done(7)).await.unwrap(), TaskEnded::Recorded);
+    assert_eq!(world.row(run).await.state(), RunState::Queued);
+    let output = Payload::from_value(&json!(7)).unwrap();
+    assert_eq!(asked().await.unwrap().state, TaskState::Succeeded { output });
+}
+
+/// It was canceled since its run had ended.
+pub async fn a_canceled_task_is_done_afresh_for_a_retried_run<F: StoreFactory>(world: &World<F>)
+where
+    F::Store: TaskStore,
+{
+    let run = world.running(plan(vec![idempotent("think")])).await.run().id;
+    world.store.task_open(wanted(run, &json!({}))).await.unwrap();
+    write(world, run, failed()).await;
+    assert_eq!(world.store.task_sweep(&app(), 10).await.unwrap(), 1);
+    retried(world, run).await;
+    let again = world.store.task_open(wanted(run, &json!({}))).await.unwrap();
+    assert_eq!(again.state, TaskState::Queued);
     assert_eq!(world.store.task_sweep(&app(), 10).await.unwrap(), 0);
 }

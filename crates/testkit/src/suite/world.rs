@@ -186,7 +186,7 @@ impl<F: StoreFactory> World<F> {
         }
         let nonce = self.nonce.fetch_add(1, Ordering::SeqCst);
         let (app, mode, session) = (app(), Mode::Execute, self.session);
-        ClaimRequest { app, mode, footprints, limit, session, nonce, lease: LEASE }
+        ClaimRequest { app, mode, footprints, tree: None, limit, session, nonce, lease: LEASE }
     }
 
     /// Claims all that is due.

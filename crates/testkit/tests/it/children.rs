@@ -66,6 +66,7 @@ async fn work(store: &Store, session: SessionId) -> Result<(), Crashed> {
                 .iter()
                 .map(surefoot_kernel_core::plan::Footprint::hash)
                 .collect(),
+            tree: None,
             limit: 1,
             session,
             nonce,

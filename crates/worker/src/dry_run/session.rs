@@ -161,6 +161,7 @@ impl Inner {
             name: self.name.clone(),
             mode: Mode::DryRun,
             offers: vec![self.previews.footprint().clone()],
+            tree: None,
             slots: count(SLOTS),
             busy: count(shift.holds().len()),
             stuck: count(shift.stuck()),

@@ -258,6 +258,7 @@ impl Inner {
             app: self.app.clone(),
             mode: Mode::DryRun,
             footprints,
+            tree: None,
             limit: 1,
             session: shift.session,
             nonce: shift.nonce(),

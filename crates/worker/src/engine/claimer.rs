@@ -124,6 +124,7 @@ impl<S: TxStore> Engine<S> {
             app: self.kernel.app().clone(),
             mode: Mode::Execute,
             footprints: footprints.clone(),
+            tree: self.settings.tree,
             limit,
             session: shift.session,
             nonce: shift.nonce(),

@@ -64,6 +64,8 @@ pub(crate) struct Settings {
     pub(crate) observers: Vec<Arc<dyn Trace>>,
     pub(crate) catch_up: Micros,
     pub(crate) misfire: Misfire,
+    /// The root of the only tree that it works for.
+    pub(crate) tree: Option<RunId>,
     /// Where schedules are kept besides the store, if anywhere.
     pub(crate) schedules: Option<Arc<dyn ScheduleStore>>,
 }
@@ -174,7 +176,10 @@ impl<S: TxStore> Engine<S> {
     /// Slots for runs that an emit starts as running. Only where the worker has nothing better to do.
     pub(crate) fn reserve(self: &Arc<Self>) -> Option<Reserved<S>> {
         let shift = self.started()?;
-        if shift.phase() != Phase::Working || shift.is_full.load(Ordering::Relaxed) {
+        // What an event starts is no part of a tree that is there already.
+        let is_for_others = self.settings.tree.is_some();
+        if is_for_others || shift.phase() != Phase::Working || shift.is_full.load(Ordering::Relaxed)
+        {
             return None;
         }
         let footprints = self.footprints.claimable();

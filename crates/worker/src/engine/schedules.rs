@@ -62,6 +62,10 @@ impl<S: TxStore> Engine<S> {
 
     /// One pass. A schedule whose event cannot be recorded now does not hold up the others, and is tried again.
     pub(super) async fn fire_due(self: &Arc<Self>) -> Result<Fires, WorkerError> {
+        if self.settings.tree.is_some() {
+            // What a schedule starts is no part of the tree.
+            return Ok(Fires { new: 0, wait: LOOK_EVERY.into() });
+        }
         if let Some(store) = &self.settings.schedules {
             return self.trigger_due(store).await;
         }

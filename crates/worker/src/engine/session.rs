@@ -143,6 +143,7 @@ impl<S: TxStore> Engine<S> {
             name: self.settings.name.clone(),
             mode: Mode::Execute,
             offers: self.footprints.offers().to_vec(),
+            tree: self.settings.tree,
             slots: count(self.settings.slots),
             busy: count(shift.holds().len()),
             stuck: count(shift.stuck()),

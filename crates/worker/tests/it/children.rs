@@ -377,3 +377,24 @@ async fn a_failed_parent_leaves_its_running_children_alone() {
     let child = children(&world, run).await.remove(0).id;
     assert_eq!(world.settle(&worker, child).await, RunState::Succeeded);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_for_one_tree_works_on_nothing_else() {
+    let world = World::new(Actions::default());
+    publish_one(&world, compute()).await;
+    let stranger = world.start(vec![act("compute", n(1))]).await;
+    let run = world.start(vec![run_workflow("one", n(7)), act("compute", n(1))]).await;
+    let running = world.builder().tree(run).start().await.unwrap();
+    let ended = world.kernel.await_run(run).await.unwrap();
+    assert_eq!(ended.state(), RunState::Succeeded);
+    // Nor does it start what an event of its own process starts.
+    let later = world.emit("work").await;
+    let other = world.other_worker();
+    assert_eq!(world.settle(&other, later).await, RunState::Succeeded);
+    assert_eq!(world.settle(&other, stranger).await, RunState::Succeeded);
+    for run in [later, stranger] {
+        let owner = world.run(run).await;
+        assert_eq!((owner.attempt, owner.generation), (1, 1), "{owner:?}");
+    }
+    running.stop(Duration::ZERO).await;
+}

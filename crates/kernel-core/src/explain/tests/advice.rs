@@ -98,6 +98,19 @@ fn a_dry_run_is_told_as_one_and_may_be_given_up() {
 }
 
 #[test]
+fn a_worker_for_another_tree_is_no_worker_for_it() {
+    let mut story = Story::of(plan(vec![action("pay")]));
+    let verb = |story: &Story| verbs(&story.explain()).contains(&"abandon");
+    story.sessions[0].tree = Some(story.stored.origin.root);
+    assert!(!verb(&story));
+    story.sessions[0].tree = Some(RunId::from_bytes([9; 16]));
+    assert!(verb(&story));
+    assert!(says(&story.explain(), ReasonKind::NoWorker).contains("needs one with module"));
+    let any = Coverage::of(&story.plan.footprint, Mode::Execute, &story.sessions, story.now);
+    assert_eq!(any, Coverage::NoWorker);
+}
+
+#[test]
 fn what_was_given_up_says_why_it_stays_and_what_may_be_done() {
     let mut story = Story::of(plan(vec![action("pay")]));
     story.claim();

@@ -127,6 +127,7 @@ impl Story {
             name: "host 12".to_owned(),
             mode: Mode::Execute,
             offers: vec![plan.footprint.clone()],
+            tree: None,
             slots: 4,
             busy: 0,
             stuck: 0,

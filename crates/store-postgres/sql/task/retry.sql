@@ -1,0 +1,2 @@
+-- task/retry
+UPDATE surefoot.task SET retried = true WHERE run = ANY($1) AND state IN ('failed', 'canceled')

@@ -63,6 +63,7 @@ async fn claims<S: TxStore>(
             session: SessionId::from_bytes([7; 16]),
             nonce,
             lease: LEASE,
+            tree: None,
         };
         let began = Instant::now();
         claimed += store.run_claim(request).await?.len();

@@ -72,10 +72,8 @@ impl HttpAnswer {
 
     /// What was done must not look as if nobody knew: an output that is too large is kept as its beginning.
     fn cut(mut self) -> Self {
-        let text = match std::mem::take(&mut self.body) {
-            Value::String(text) => text,
-            other => other.to_string(),
-        };
+        let body = std::mem::take(&mut self.body);
+        let text = body.as_str().map_or_else(|| body.to_string(), str::to_owned);
         if self.encoding == Encoding::Json {
             self.encoding = Encoding::Text;
         }

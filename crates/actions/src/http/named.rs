@@ -35,11 +35,13 @@ fn look(template: &Template, names: &mut BTreeSet<String>) {
             // `{ secret: NAME, prefix: "${{ ... }}" }`
             let is_reference = members.iter().all(|(key, _)| key == "secret" || key == "prefix");
             for (key, value) in members {
-                match value {
-                    Template::Literal(name) if is_reference && key == "secret" => {
-                        names.extend(name.as_str().map(str::to_owned));
-                    }
-                    other => look(other, names),
+                if let Template::Literal(name) = value
+                    && is_reference
+                    && key == "secret"
+                {
+                    names.extend(name.as_str().map(str::to_owned));
+                } else {
+                    look(value, names);
                 }
             }
         }

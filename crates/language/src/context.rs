@@ -30,6 +30,10 @@ pub trait StepPort: Send + Sync {
     /// Asks the application's resolver. `None` is missing; a value that is not there yet is [`Stop::wait_for`].
     fn resolve<'a>(&'a self, reference: &'a str) -> BoxFuture<'a, Result<Option<Value>, Stop>>;
 
+    /// Whether the value at this JSON pointer of the step's config stands in the plan as it is, and does not come out of an
+    /// expression.
+    fn is_written(&self, pointer: &str) -> bool;
+
     /// Until the step's `timeout`, if it has one.
     fn time_left(&self) -> Option<Duration>;
 
@@ -58,6 +62,11 @@ impl StepPort for Detached {
 
     fn resolve<'a>(&'a self, _reference: &'a str) -> BoxFuture<'a, Result<Option<Value>, Stop>> {
         Box::pin(async { Ok(None) })
+    }
+
+    /// There is no plan that could say otherwise.
+    fn is_written(&self, _pointer: &str) -> bool {
+        true
     }
 
     fn time_left(&self) -> Option<Duration> {
@@ -292,6 +301,14 @@ impl StepCx {
     #[must_use]
     pub fn is_canceled(&self) -> bool {
         self.0.data.cancel.is_canceled()
+    }
+
+    /// Whether the value at this JSON pointer of the step's config was written by the workflow's author, and does not come
+    /// out of an expression. What comes out of one is data, which may be anybody's: it must not name what only an author
+    /// may name, such as a secret. Of an object it says nothing about its members.
+    #[must_use]
+    pub fn is_written(&self, pointer: &str) -> bool {
+        self.0.data.port.is_written(pointer)
     }
 
     /// Until the step's `timeout`, if it has one.

@@ -80,7 +80,8 @@ impl OpenAi {
         let url = self.client.policy().check(&format!("{}/chat/completions", self.base));
         let url = url.map_err(|why| AiError::refused(why.to_string()))?;
         let body = Bytes::from(body_of(request).to_string());
-        Ok(Outgoing { method: Method::Post, url, headers, body, timeout: THINKING_MAX, redactor })
+        let (method, timeout) = (Method::Post, THINKING_MAX);
+        Ok(Outgoing { method, url, headers, body, follows: false, timeout, redactor })
     }
 
     async fn answer(&self, request: &AiRequest, key: &EffectKey) -> Result<AiAnswer, AiError> {

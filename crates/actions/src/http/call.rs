@@ -11,6 +11,7 @@ use super::input::HttpInput;
 use super::prepare::{Outgoing, Unready, check};
 use super::request::said;
 use super::status::Meaning;
+use super::written::check_written;
 use super::{
     HTTP_ADDRESS_REFUSED, HTTP_ASTRAY, HTTP_BUSY, HTTP_REFUSED, HTTP_REQUESTS, HTTP_UNANSWERED,
     HTTP_UNREACHABLE, HttpAnswer, SECRET_MISSING, SECRET_UNAVAILABLE, access, planned,
@@ -36,8 +37,8 @@ impl Idempotent for HttpCall {
     type Input = HttpInput;
     type Output = HttpAnswer;
 
-    async fn authorize(&self, _: &StepCx, input: &HttpInput) -> ActionResult<Access> {
-        access(check(&self.client, input).map(drop))
+    async fn authorize(&self, cx: &StepCx, input: &HttpInput) -> ActionResult<Access> {
+        access(check(&self.client, input).and_then(|_| check_written(cx, input)))
     }
 
     async fn run(&self, cx: &IdempotentCx, input: HttpInput) -> ActionResult<HttpAnswer> {
@@ -56,8 +57,12 @@ impl Idempotent for HttpCall {
         verdict(&reply, &outgoing, input.statuses.of_call(reply.status))
     }
 
-    async fn plan(&self, _: &StepCx, input: &HttpInput) -> PlanResult<HttpAnswer> {
-        Ok(planned(&self.client, input, "again if no answer comes"))
+    async fn plan(&self, cx: &StepCx, input: &HttpInput) -> PlanResult<HttpAnswer> {
+        let planned = planned(&self.client, input, "again if no answer comes");
+        Ok(match check_written(cx, input) {
+            Err(why) if planned.issues().is_empty() => planned.issue(why.to_string()),
+            Ok(()) | Err(_) => planned,
+        })
     }
 
     fn cost(&self, _: &HttpInput) -> Cost {

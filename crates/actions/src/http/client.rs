@@ -203,8 +203,7 @@ pub(super) async fn exchange(client: &HttpClient, request: &Outgoing) -> Result<
 
 /// Where a reading request is to go next, if the answer says so.
 fn redirect(request: &Outgoing, url: &Url, reply: &Reply) -> Option<Result<Url, String>> {
-    let follows =
-        request.method.is_reading() && matches!(reply.status, 301 | 302 | 303 | 307 | 308);
+    let follows = request.follows && matches!(reply.status, 301 | 302 | 303 | 307 | 308);
     if !follows {
         return None;
     }

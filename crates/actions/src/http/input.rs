@@ -182,10 +182,15 @@ fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> 
     Value::deserialize(from).map(Some)
 }
 
+/// By what it was done, where the author does not say.
+pub(super) const SUCCEEDED_DEFAULT: &str = "status >= 200 && status < 300";
+/// By what the server does not know of it.
+pub(super) const UNKNOWN_DEFAULT: &str = "status == 404";
+
 fn done() -> String {
-    "status >= 200 && status < 300".to_owned()
+    SUCCEEDED_DEFAULT.to_owned()
 }
 
 fn unknown_yet() -> String {
-    "status == 404".to_owned()
+    UNKNOWN_DEFAULT.to_owned()
 }

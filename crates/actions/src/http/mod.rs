@@ -17,6 +17,7 @@ mod policy;
 pub(crate) mod prepare;
 mod request;
 mod status;
+mod written;
 
 pub use answer::{ANSWER_HEADERS_MAX_BYTES, Encoding, HttpAnswer};
 pub use call::HttpCall;

@@ -48,6 +48,7 @@ pub(super) struct Checked {
     headers: Vec<(HeaderName, Text)>,
     query: Vec<(String, Argument)>,
     body: Option<Body>,
+    follows: bool,
     pub(super) timeout: Duration,
 }
 
@@ -58,6 +59,8 @@ pub(crate) struct Outgoing {
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
+    /// Whether it goes where a redirect leads.
+    pub(crate) follows: bool,
     pub(crate) timeout: Duration,
     pub(crate) redactor: Redactor,
 }
@@ -100,6 +103,7 @@ pub(super) fn check(client: &HttpClient, input: &HttpInput) -> Result<Checked, F
         headers: headers(&input.headers)?,
         query: input.query.clone().into_iter().collect(),
         body,
+        follows: input.method.is_reading(),
         timeout: timeout(input.timeout.as_deref())?,
     })
 }
@@ -124,6 +128,8 @@ pub(super) fn check_confirm(
         headers: headers(&confirm.headers)?,
         query: query.collect(),
         body: None,
+        // What a page answers to which the server sends whoever is not signed in says nothing of the request.
+        follows: false,
         timeout: TIMEOUT_DEFAULT,
     })
 }
@@ -196,8 +202,8 @@ impl Checked {
             Some(body) => filled(client, body, &mut redactor).await?,
             None => Bytes::new(),
         };
-        let (method, timeout) = (self.method, self.timeout);
-        Ok(Outgoing { method, url, headers, body, timeout, redactor })
+        let (method, follows, timeout) = (self.method, self.follows, self.timeout);
+        Ok(Outgoing { method, url, headers, body, follows, timeout, redactor })
     }
 
     /// One line for people, without any secret.

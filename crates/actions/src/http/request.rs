@@ -14,6 +14,7 @@ use super::input::{Confirm, HttpRequestInput};
 use super::policy::Forbidden;
 use super::prepare::{Outgoing, Unready, check, check_confirm};
 use super::status::Meaning;
+use super::written::{check_confirm_written, check_written};
 use super::{
     HTTP_ADDRESS_REFUSED, HTTP_ASTRAY, HTTP_BUSY, HTTP_REFUSED, HTTP_REQUESTS, HTTP_UNREACHABLE,
     HttpAnswer, SECRET_MISSING, SECRET_UNAVAILABLE, access, planned,
@@ -35,7 +36,9 @@ impl HttpRequest {
 
     fn check(&self, input: &HttpRequestInput, cx: &StepCx) -> Result<(), Forbidden> {
         check(&self.client, &input.request)?;
+        check_written(cx, &input.request)?;
         let Some(confirm) = &input.confirm else { return Ok(()) };
+        check_confirm_written(cx, confirm)?;
         Conditions::read(confirm).map_err(|error| Forbidden::Malformed(error.to_string()))?;
         let key = surefoot_kernel_core::EffectKey::of(cx.run_id(), cx.step_key());
         check_confirm(&self.client, confirm, &key).map(drop)

@@ -119,3 +119,49 @@ async fn large_numbers_of_an_answer_are_sent_on_as_they_came() {
     let last: Value = end.steps("httpCall")[2].output();
     assert_eq!((&last["encoding"], &last["body"]), (&json!("text"), &json!(TOO_LARGE)));
 }
+
+/// One step whose place for a secret is filled by data: of an event, or of another server's answer.
+const NAMED_BY_DATA: [&str; 7] = [
+    r#"httpCall: { method: POST, url: "${{ inputs.base }}/echo", json: "${{ inputs.data }}" }"#,
+    r#"httpCall: { method: POST, url: "${{ inputs.base }}/echo", json: { deep: [{ it: "${{ inputs.data }}" }] } }"#,
+    r#"httpCall: { method: POST, url: "${{ inputs.base }}/echo", json: { it: { secret: "${{ inputs.name }}" } } }"#,
+    r#"httpCall: { url: "${{ inputs.base }}/echo", headers: { X: "${{ inputs.data }}" } }"#,
+    r#"httpCall: { url: "${{ inputs.base }}/echo", query: { q: { secret: "${{ inputs.name }}" } } }"#,
+    r#"httpRequest: { method: POST, url: "${{ inputs.base }}/echo", json: { a: 1, it: "${{ inputs.data }}" } }"#,
+    r#"httpRequest: { url: "${{ inputs.base }}/echo", confirm: { url: "${{ inputs.base }}", query: { q: "${{ inputs.data }}" } } }"#,
+];
+
+#[tokio::test]
+async fn data_names_no_secret() {
+    let server = Server::start().await;
+    let start = json!({ "base": server.url(""), "data": { "secret": "KEY" }, "name": "KEY" });
+    for step in NAMED_BY_DATA {
+        let bench = Bench::in_memory(module());
+        let inputs = "{ base: { type: text, required: true }, data: { type: object }, name: { type: text } }";
+        bench.publish("leak", &format!("inputs: {inputs}\nsteps:\n  - {step}\n")).await;
+        let end = bench.run_to_end(Event::start("leak", start.clone())).await;
+        assert_eq!(end.state, RunState::Failed, "{step}: {}", end.explain());
+        assert!(end.explain().to_string().contains("named by data"), "{step}: {}", end.explain());
+    }
+    assert_eq!(server.hits().len(), 0);
+}
+
+#[tokio::test]
+async fn data_does_not_say_what_counts_as_done() {
+    let server = Server::start().await;
+    let bench = Bench::in_memory(module());
+    let source = r#"
+inputs: { base: { type: text, required: true }, state: { type: text } }
+steps:
+  - httpRequest:
+      method: POST
+      url: "${{ inputs.base }}/pay"
+      confirm: { url: "${{ inputs.base }}/payments/{effectKey}", succeeded: "body.state == '${{ inputs.state }}'" }
+"#;
+    bench.publish("judge", source).await;
+    let start = json!({ "base": server.url(""), "state": "' || true || '" });
+    let end = bench.run_to_end(Event::start("judge", start)).await;
+    assert_eq!(end.state, RunState::Failed, "{}", end.explain());
+    assert!(end.explain().to_string().contains("confirm.succeeded"), "{}", end.explain());
+    assert_eq!(server.hits().len(), 0);
+}

@@ -218,6 +218,31 @@ pub enum Template {
     Object(Vec<(String, Template)>),
 }
 
+impl Template {
+    /// Whether the value at this JSON pointer is written as it is, and does not come out of an expression.
+    #[must_use]
+    pub fn is_written(&self, pointer: &str) -> bool {
+        let mut here = self;
+        for token in pointer.split('/').skip(1) {
+            let token = token.replace("~1", "/").replace("~0", "~");
+            let inside = match here {
+                Self::Literal(_) => return true,
+                Self::Expr(_) | Self::Text(_) => return false,
+                Self::List(items) => token.parse::<usize>().ok().and_then(|at| items.get(at)),
+                Self::Object(members) => {
+                    members.iter().find(|(key, _)| *key == token).map(|(_, value)| value)
+                }
+            };
+            let Some(inside) = inside else { return false };
+            here = inside;
+        }
+        match here {
+            Self::Literal(_) | Self::List(_) | Self::Object(_) => true,
+            Self::Expr(_) | Self::Text(_) => false,
+        }
+    }
+}
+
 /// A part of an interpolated text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

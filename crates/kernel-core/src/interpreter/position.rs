@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+use crate::expr::Template;
 use crate::plan::{Plan, Step, StepKind};
 use crate::{StepKey, Taken};
 
@@ -178,6 +179,24 @@ impl KeyPath {
 }
 
 impl Plan {
+    /// The config of an action's step as it is written; `None` if the key names no such step.
+    #[must_use]
+    pub fn config(&self, step: &StepKey) -> Option<&Template> {
+        match &self.step(step)?.kind {
+            StepKind::Action { config, .. } => Some(config),
+            StepKind::If { .. }
+            | StepKind::Switch { .. }
+            | StepKind::ForEach { .. }
+            | StepKind::SetVariable { .. }
+            | StepKind::Succeed { .. }
+            | StepKind::Fail { .. }
+            | StepKind::Delay(_)
+            | StepKind::WaitFor { .. }
+            | StepKind::RunWorkflow { .. }
+            | StepKind::RunWorkflows { .. } => None,
+        }
+    }
+
     /// The step that a key names, in whatever iteration; `None` if the plan has no such place.
     #[must_use]
     pub fn step(&self, key: &StepKey) -> Option<&Step> {

@@ -23,6 +23,10 @@ impl StepPort for Port {
         })
     }
 
+    fn is_written(&self, pointer: &str) -> bool {
+        pointer == "/written"
+    }
+
     fn time_left(&self) -> Option<Duration> {
         Some(Duration::from_secs(3))
     }

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::Value;
+use surefoot_kernel_core::expr::Template;
 use surefoot_kernel_core::plan::Plan;
 use surefoot_kernel_core::{
     BoxFuture, Call, Cancel, Children, ChildrenCreated, ChildrenError, ChildrenPage, DryHeld,
@@ -18,6 +19,8 @@ use crate::engine::keeper::heartbeat;
 use crate::engine::shift::Shift;
 
 struct Port {
+    /// Of the step, as it is written.
+    config: Option<Template>,
     shift: Arc<Shift>,
     hold: Arc<Hold>,
     values: Option<Values>,
@@ -45,6 +48,10 @@ impl StepPort for Port {
                 Err(error) => Stop::from(error),
             })
         })
+    }
+
+    fn is_written(&self, pointer: &str) -> bool {
+        self.config.as_ref().is_some_and(|config| config.is_written(pointer))
     }
 
     fn time_left(&self) -> Option<Duration> {
@@ -85,6 +92,7 @@ pub(super) fn context(
         invocation: invocation.clone(),
     };
     let port = Port {
+        config: plan.config(&call.step).cloned(),
         shift: driver.shift.clone(),
         hold: driver.hold.clone(),
         values: driver.inner.values.clone(),

@@ -74,7 +74,7 @@ impl Needs {
             self.secrets.entry(secret).or_insert_with(|| workflow.clone());
         }
         let asks = |name: &&str| plan.footprint.uses.contains_key(&format!("action/{name}"));
-        if AI_ACTIONS.iter().any(|name| asks(name)) {
+        if AI_ACTIONS.iter().any(asks) {
             self.models.insert(workflow.clone());
         }
     }

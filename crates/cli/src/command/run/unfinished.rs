@@ -47,7 +47,7 @@ pub(super) async fn tell(
         }
     }
     if !open.is_empty() {
-        to_stderr(&clean(&text(cx, &open)));
+        to_stderr(&text(cx, &open));
     }
     Ok(())
 }
@@ -65,7 +65,8 @@ fn text(cx: &Context<'_>, open: &[RunRow]) -> String {
             | RunState::Failed
             | RunState::Canceled => cx.typed(&format!("run --resume {}", run.id)),
         };
-        text.push_str(&format!("  {}, {}:  {next}\n", run.origin.workflow, run.state()));
+        let workflow = clean(run.origin.workflow.as_str());
+        text.push_str(&format!("  {workflow}, {}:  {next}\n", run.state()));
     }
     let more = open.len().saturating_sub(NAMED_MAX);
     if more > 0 {

@@ -85,7 +85,7 @@ async fn advise(cx: &Context<'_>, operator: &Operator, run: RunId, resume: &str)
     let Ok(view) = operator.explain(run).await else { return };
     if view.state == RunState::Succeeded && !cx.is_json() {
         // What its author has to say.
-        to_stderr(&clean(&format!("{}\n", view.headline)));
+        to_stderr(&format!("{}\n", clean(&view.headline)));
     }
     if view.headline.contains(Code::FORBIDDEN.as_str()) {
         to_stderr(

@@ -10,7 +10,7 @@ use surefoot_kernel_core::{
 };
 use surefoot_language::{Action, Resumed, SharedFence, StepCx, StepData, StepPort, Stop};
 
-use super::book::Book;
+use super::book::{Book, LoadedPlan};
 use super::children::{create_request, is_in_doubt, read_request};
 use super::values::{Resolving, Source};
 use super::{Driver, Left, defect};
@@ -28,7 +28,8 @@ pub(super) enum Heeds {
 }
 
 /// The worker behind a context.
-struct Port {
+struct Port<Tx> {
+    plan: Arc<LoadedPlan<Tx>>,
     shift: Arc<Shift>,
     hold: Arc<Hold>,
     heeds: Heeds,
@@ -41,7 +42,7 @@ struct Port {
     step: StepKey,
 }
 
-impl StepPort for Port {
+impl<Tx: Send + 'static> StepPort for Port<Tx> {
     fn heartbeat(&self) -> BoxFuture<'_, Result<(), FenceError>> {
         Box::pin(async move {
             match heartbeat(&self.shift, &self.hold, self.heeds == Heeds::Cancel).await {
@@ -60,6 +61,11 @@ impl StepPort for Port {
                 (None, None) => Ok(None),
             }
         })
+    }
+
+    fn is_written(&self, pointer: &str) -> bool {
+        let config = self.plan.plan.config(&self.step);
+        config.is_some_and(|config| config.is_written(pointer))
     }
 
     fn time_left(&self) -> Option<Duration> {
@@ -123,6 +129,7 @@ impl<S: TxStore> Driver<S> {
             resolving: resolving.clone(),
         });
         let port = Port {
+            plan: book.plan.clone(),
             shift: self.shift.clone(),
             hold: self.hold.clone(),
             heeds,

@@ -1,0 +1,109 @@
+//! What only the author of a workflow may say: the names of its secrets, and by what `confirm` judges.
+//!
+//! Whatever comes out of an expression is data, of an event, a server or a model: it must not choose a secret to be sent,
+//! nor say when something counts as done.
+
+use serde_json::Value;
+use surefoot_language::StepCx;
+
+use super::body::reference;
+use super::input::{Argument, Confirm, HttpInput, SUCCEEDED_DEFAULT, Text, UNKNOWN_DEFAULT};
+use super::policy::Forbidden;
+
+/// Refuses secrets that data names.
+pub(super) fn check_written(cx: &StepCx, input: &HttpInput) -> Result<(), Forbidden> {
+    let mut named = Vec::new();
+    named.extend(in_headers("/headers", &input.headers));
+    named.extend(in_query("/query", &input.query));
+    if let Some(json) = &input.json {
+        in_json("/json".to_owned(), json, &mut named);
+    }
+    named.iter().try_for_each(|named| named.check(cx))
+}
+
+/// The same for the request that tells what became of another one, and for what it is judged by.
+pub(super) fn check_confirm_written(cx: &StepCx, confirm: &Confirm) -> Result<(), Forbidden> {
+    let headers = in_headers("/confirm/headers", &confirm.headers);
+    let query = in_query("/confirm/query", &confirm.query);
+    headers.chain(query).try_for_each(|named| named.check(cx))?;
+    let conditions = [
+        ("succeeded", Some(&confirm.succeeded), SUCCEEDED_DEFAULT),
+        ("failed", confirm.failed.as_ref(), ""),
+        ("notFound", Some(&confirm.not_found), UNKNOWN_DEFAULT),
+    ];
+    for (name, text, default) in conditions {
+        let is_said = text.is_some_and(|text| text != default);
+        if is_said && !cx.is_written(&format!("/confirm/{name}")) {
+            return Err(Forbidden::NotAllowed(format!(
+                "`confirm.{name}` comes out of an expression: write the condition as it is, without `${{{{ }}}}`"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// A secret, and where in the config it is named.
+struct Named {
+    pointer: String,
+    secret: String,
+}
+
+impl Named {
+    fn check(&self, cx: &StepCx) -> Result<(), Forbidden> {
+        let Self { pointer, secret } = self;
+        if cx.is_written(pointer) && cx.is_written(&format!("{pointer}/secret")) {
+            return Ok(());
+        }
+        Err(Forbidden::NotAllowed(format!(
+            "the secret `{secret}` at `{pointer}` is named by data and not by the workflow: write `secret:` and its name where it belongs, without an expression"
+        )))
+    }
+}
+
+fn in_headers<'a>(
+    place: &'a str,
+    headers: impl IntoIterator<Item = (&'a String, &'a Text)>,
+) -> impl Iterator<Item = Named> {
+    headers.into_iter().filter_map(move |(name, text)| match text {
+        Text::Secret(it) => Some(named(place, name, &it.secret)),
+        Text::Plain(_) => None,
+    })
+}
+
+fn in_query<'a>(
+    place: &'a str,
+    query: impl IntoIterator<Item = (&'a String, &'a Argument)>,
+) -> impl Iterator<Item = Named> {
+    query.into_iter().filter_map(move |(name, argument)| match argument {
+        Argument::Secret(it) => Some(named(place, name, &it.secret)),
+        Argument::Plain(_) | Argument::Flag(_) | Argument::Number(_) => None,
+    })
+}
+
+fn in_json(pointer: String, value: &Value, found: &mut Vec<Named>) {
+    match value {
+        Value::Object(members) => match reference(members) {
+            Some(it) => found.push(Named { pointer, secret: it.secret }),
+            None => {
+                for (name, value) in members {
+                    in_json(below(&pointer, name), value, found);
+                }
+            }
+        },
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                in_json(format!("{pointer}/{at}"), item, found);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn named(place: &str, name: &str, secret: &str) -> Named {
+    Named { pointer: below(place, name), secret: secret.to_owned() }
+}
+
+/// The JSON pointer of a member.
+fn below(pointer: &str, name: &str) -> String {
+    format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"))
+}

@@ -182,19 +182,7 @@ impl Plan {
     /// The config of an action's step as it is written; `None` if the key names no such step.
     #[must_use]
     pub fn config(&self, step: &StepKey) -> Option<&Template> {
-        match &self.step(step)?.kind {
-            StepKind::Action { config, .. } => Some(config),
-            StepKind::If { .. }
-            | StepKind::Switch { .. }
-            | StepKind::ForEach { .. }
-            | StepKind::SetVariable { .. }
-            | StepKind::Succeed { .. }
-            | StepKind::Fail { .. }
-            | StepKind::Delay(_)
-            | StepKind::WaitFor { .. }
-            | StepKind::RunWorkflow { .. }
-            | StepKind::RunWorkflows { .. } => None,
-        }
+        self.step(step)?.config()
     }
 
     /// The step that a key names, in whatever iteration; `None` if the plan has no such place.

@@ -302,6 +302,7 @@ pub struct Step {
 /// What a step that calls an action says beside the config.
 struct Called<'s> {
     action: &'s str,
+    config: &'s Template,
     retry: Option<&'s RetryPolicy>,
     catch: Option<&'s [Step]>,
 }
@@ -359,10 +360,15 @@ impl Step {
         }
     }
 
+    /// The config of the action that it calls, as it is written.
+    pub(crate) fn config(&self) -> Option<&Template> {
+        self.called().map(|called| called.config)
+    }
+
     fn called(&self) -> Option<Called<'_>> {
         match &self.kind {
-            StepKind::Action { action, config: _, timeout: _, retry, catch } => {
-                Some(Called { action, retry: retry.as_ref(), catch: catch.as_deref() })
+            StepKind::Action { action, config, timeout: _, retry, catch } => {
+                Some(Called { action, config, retry: retry.as_ref(), catch: catch.as_deref() })
             }
             StepKind::If { .. }
             | StepKind::Switch { .. }

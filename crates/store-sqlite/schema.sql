@@ -137,13 +137,13 @@ CREATE UNIQUE INDEX surefoot_event_dedupe ON surefoot_event (app, scope, kind, d
 
 CREATE INDEX surefoot_event_due ON surefoot_event (app, due_at) WHERE due_at IS NOT NULL;
 
-CREATE INDEX surefoot_event_full ON surefoot_event (app, status, recorded_at) WHERE emptied_at IS NULL;
+CREATE INDEX surefoot_event_emptied ON surefoot_event (app, status, recorded_at, id) WHERE emptied_at IS NOT NULL;
+
+CREATE INDEX surefoot_event_full ON surefoot_event (app, status, recorded_at, id) WHERE emptied_at IS NULL;
 
 CREATE UNIQUE INDEX surefoot_event_id ON surefoot_event (id);
 
-CREATE INDEX surefoot_event_newest ON surefoot_event (app, recorded_at, id);
-
-CREATE INDEX surefoot_event_status ON surefoot_event (app, status, recorded_at, id);
+CREATE INDEX surefoot_event_kind ON surefoot_event (app, kind, status, recorded_at, id);
 
 CREATE INDEX surefoot_event_tagged ON surefoot_event (app) WHERE tags IS NOT NULL;
 

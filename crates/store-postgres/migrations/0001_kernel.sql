@@ -121,11 +121,13 @@ CREATE TABLE surefoot.event (
 CREATE UNIQUE INDEX event_dedupe ON surefoot.event (app, scope, kind, dedupe_key)
     WHERE dedupe_key IS NOT NULL;
 CREATE INDEX event_due ON surefoot.event (app, due_at) WHERE due_at IS NOT NULL;
-CREATE INDEX event_newest ON surefoot.event (app, recorded_at, id);
-CREATE INDEX event_status ON surefoot.event (app, status, recorded_at, id);
-CREATE INDEX event_tags ON surefoot.event USING gin (tags jsonb_path_ops) WHERE tags IS NOT NULL;
+-- By type and status; without a type by status, once for what is whole and once for what was emptied, which is entered
+-- when it is. A list reads a page of each status.
+CREATE INDEX event_kind ON surefoot.event (app, kind, status, recorded_at, id);
 CREATE INDEX event_full ON surefoot.event (app, status, recorded_at, id) WHERE emptied_at IS NULL;
--- What the deletion of a place has yet to look at.
+CREATE INDEX event_emptied ON surefoot.event (app, status, recorded_at, id) WHERE emptied_at IS NOT NULL;
+CREATE INDEX event_tags ON surefoot.event USING gin (tags jsonb_path_ops) WHERE tags IS NOT NULL;
+-- What the deletion of a place has yet to look at, and the events of a scope that has few.
 CREATE INDEX event_place ON surefoot.event (app, scope, id);
 
 CREATE TABLE surefoot.event_payload (
@@ -228,9 +230,10 @@ CREATE INDEX run_newest ON surefoot.run (app, created_at, id);
 CREATE INDEX run_dry ON surefoot.run (app, created_at, id) WHERE mode = 'dry_run';
 CREATE INDEX run_state ON surefoot.run (app, state, created_at, id);
 -- What is counted of runs that have ended: entered once, when a run ends. The first has equal entries, which take little.
+-- The second says in other words what has ended, so that the first is not taken in its place.
 CREATE INDEX run_ended ON surefoot.run (app, state) WHERE ended_at IS NOT NULL;
-CREATE INDEX run_told ON surefoot.run (app, created_at) INCLUDE (started_at, state, scope)
-    WHERE ended_at IS NOT NULL AND parent_run IS NULL AND mode = 'execute';
+CREATE INDEX run_told ON surefoot.run (app, state, created_at) INCLUDE (started_at, scope)
+    WHERE state IN ('succeeded', 'failed', 'canceled') AND parent_run IS NULL AND mode = 'execute';
 CREATE INDEX run_exhausted ON surefoot.run (app)
     WHERE state = 'failed' AND position('"code":"RETRY_EXHAUSTED"' IN detail) > 0;
 CREATE UNIQUE INDEX run_child ON surefoot.run (parent_run, parent_step, parent_index)

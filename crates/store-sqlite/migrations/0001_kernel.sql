@@ -94,10 +94,12 @@ CREATE TABLE surefoot_event (
 CREATE UNIQUE INDEX surefoot_event_id ON surefoot_event (id);
 CREATE UNIQUE INDEX surefoot_event_dedupe ON surefoot_event (app, scope, kind, dedupe_key) WHERE dedupe_key IS NOT NULL;
 CREATE INDEX surefoot_event_due ON surefoot_event (app, due_at) WHERE due_at IS NOT NULL;
-CREATE INDEX surefoot_event_newest ON surefoot_event (app, recorded_at, id);
-CREATE INDEX surefoot_event_status ON surefoot_event (app, status, recorded_at, id);
+-- By type and status; without a type by status, once for what is whole and once for what was emptied, which is entered
+-- when it is. A list reads a page of each status.
+CREATE INDEX surefoot_event_kind ON surefoot_event (app, kind, status, recorded_at, id);
+CREATE INDEX surefoot_event_full ON surefoot_event (app, status, recorded_at, id) WHERE emptied_at IS NULL;
+CREATE INDEX surefoot_event_emptied ON surefoot_event (app, status, recorded_at, id) WHERE emptied_at IS NOT NULL;
 CREATE INDEX surefoot_event_tagged ON surefoot_event (app) WHERE tags IS NOT NULL;
-CREATE INDEX surefoot_event_full ON surefoot_event (app, status, recorded_at) WHERE emptied_at IS NULL;
 
 CREATE TABLE surefoot_event_payload (
     event INTEGER PRIMARY KEY REFERENCES surefoot_event (no),

@@ -90,14 +90,17 @@ async fn overview(visitor: &mut Visitor) -> Result<Overview, OperatorError> {
         let frame = Frame::of(visitor, "Overview", "Overview");
         return Ok(Overview { frame, apps: Vec::new(), health: None });
     };
-    let seen = visitor.operator().health(Some(place.app.clone()), Some(visitor.now)).await?;
     let of = TimelineOf {
         app: place.app.clone(),
         scope: None,
         span: Micros::from_secs(span.2),
         slices: SLICES,
     };
-    let timeline = visitor.operator().timeline(of).await?;
+    // Both count what there is: neither waits for the other.
+    let (seen, timeline) = tokio::try_join!(
+        visitor.operator().health(Some(place.app.clone()), Some(visitor.now)),
+        visitor.operator().timeline(of),
+    )?;
     let health = seen.apps.first().map(|app| health(visitor, app, &timeline, span.0));
     let live = visitor.to("/api/v1/runs/live").with("app", place.app.as_str()).done();
     let frame = Frame::of(visitor, "Overview", "Overview").live(live);

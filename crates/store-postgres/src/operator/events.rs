@@ -8,7 +8,7 @@ use surefoot_kernel_core::{
     App, EventFilter, EventId, EventRow, EventStatus, Page, RunId, Scope, SignalRow, Timestamp,
 };
 
-use super::page::{apps_of, page, read_cursor, rows_to_read};
+use super::page::{Place, apps_of, page, read_cursor, rows_to_read};
 use crate::error::{Fault, unreadable};
 use crate::keys::Key;
 use crate::plan::list::{read_json, read_key, read_small, read_time};
@@ -23,28 +23,49 @@ pub(crate) async fn list(
     if filter.fits_nothing() {
         return Ok(Page::empty());
     }
-    let (at, id) = cursor.unwrap_or((Timestamp::MAX, EventId::from_bytes([0xff; 16])));
     let mut events = Vec::new();
     for app in apps_of(conn, filter.app.as_ref()).await? {
-        let text = match filter.status {
-            Some(_) => sql::OPERATOR_EVENTS_IN_STATUS,
-            None => sql::OPERATOR_EVENTS,
-        };
-        let rows = sqlx::query(text)
-            .bind(app.as_str())
-            .bind(filter.status.map(EventStatus::as_str))
-            .bind(at.micros())
-            .bind(id.key())
-            .bind(filter.scope.as_ref().map(|scope| scope.as_str()))
-            .bind(filter.kind.as_deref())
-            .bind(rows_to_read(filter.limit))
-            .fetch_all(&mut *conn)
-            .await?;
-        for row in &rows {
-            events.push(read_event(row)?);
-        }
+        events.extend(of_app(conn, filter, &app, cursor).await?);
     }
     Ok(page(events, filter.limit, |row: &EventRow| (row.recorded_at, row.event)))
+}
+
+/// Events of a scope that are taken one by one. Of more, a page is soon found on the way through all events.
+const PLACED_MANY: i64 = 20_000;
+
+async fn of_app(
+    conn: &mut PgConnection,
+    filter: &EventFilter,
+    app: &App,
+    cursor: Option<Place<EventId>>,
+) -> Result<Vec<EventRow>, Fault> {
+    let statuses: Vec<&str> = match filter.status {
+        Some(status) => vec![status.as_str()],
+        None => EventStatus::ALL.iter().map(|status| status.as_str()).collect(),
+    };
+    let text = match (&filter.scope, &filter.kind) {
+        (Some(scope), _) if has_few(conn, app, scope).await? => sql::OPERATOR_EVENTS_PLACED,
+        (_, Some(_)) => sql::OPERATOR_EVENTS_OF_TYPE,
+        (_, None) => sql::OPERATOR_EVENTS,
+    };
+    let (at, id) = cursor.unwrap_or((Timestamp::MAX, EventId::from_bytes([0xff; 16])));
+    let rows = sqlx::query(text)
+        .bind(app.as_str())
+        .bind(statuses)
+        .bind(at.micros())
+        .bind(id.key())
+        .bind(filter.scope.as_ref().map(Scope::as_str))
+        .bind(filter.kind.as_deref())
+        .bind(rows_to_read(filter.limit))
+        .fetch_all(conn)
+        .await?;
+    rows.iter().map(read_event).collect()
+}
+
+async fn has_few(conn: &mut PgConnection, app: &App, scope: &Scope) -> Result<bool, Fault> {
+    let count = sqlx::query(sql::OPERATOR_COUNT_PLACED_EVENTS).bind(app.as_str());
+    let count = count.bind(scope.as_str()).bind(PLACED_MANY + 1).fetch_one(conn).await?;
+    Ok(count.try_get::<i64, _>("count")? <= PLACED_MANY)
 }
 
 pub(crate) async fn event_by_id(

@@ -8,17 +8,20 @@ use crate::error::{Fault, unreadable};
 use crate::plan::list::read_count;
 use crate::sql;
 
-/// One range of one index, counted; what it answers does not grow with the runs.
+/// Ranges of one index, counted; what it answers does not grow with the runs.
 pub(crate) async fn timeline(
     conn: &mut PgConnection,
     span: &RunSpan,
 ) -> Result<Vec<RunCount>, Fault> {
+    let ended = RunState::ALL.iter().filter(|state| state.is_terminal());
     let query = sqlx::query(sql::OPERATOR_TIMELINE)
         .bind(span.app.as_str())
         .bind(span.from.micros())
         .bind(span.until().micros())
         .bind(span.slice_micros())
-        .bind(span.scope.as_ref().map(Scope::as_str));
+        .bind(span.scope.as_ref().map(Scope::as_str))
+        .bind(i64::from(span.slices))
+        .bind(ended.map(|state| state.as_str()).collect::<Vec<_>>());
     let rows = query.fetch_all(conn).await?;
     rows.iter()
         .map(|row| {

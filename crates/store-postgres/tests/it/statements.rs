@@ -149,8 +149,12 @@ async fn what_runs_all_the_time_uses_its_index() {
             ("operator/dry_runs", "run_dry"),
             ("operator/runs_in_state", "run_state"),
             ("operator/children", "run_parent"),
-            ("operator/events", "event_newest"),
-            ("operator/events_in_status", "event_status"),
+            ("operator/events", "event_full"),
+            ("operator/events", "event_emptied"),
+            ("operator/events_of_type", "event_kind"),
+            ("operator/events_placed", "event_place"),
+            ("operator/count_placed_events", "event_place"),
+            ("operator/count_events", "event_full"),
             ("operator/effects", "run_effect"),
             ("operator/unsettled", "run_effect"),
             ("operator/signals", "signal_unspent"),
@@ -254,8 +258,6 @@ async fn lists_in_order_are_not_sorted() {
             "operator/runs",
             "operator/runs_in_state",
             "operator/children",
-            "operator/events",
-            "operator/events_in_status",
             "operator/signals",
             "operator/audit",
             "retention/events_old",
@@ -268,6 +270,34 @@ async fn lists_in_order_are_not_sorted() {
             let plan = plan_of(&mut conn, name).await;
             assert!(!plan.contains("Sort"), "{name}:\n{plan}");
         }
+    }
+}
+
+/// Pages of several statuses are sorted together; each of them comes in order.
+#[tokio::test]
+async fn events_of_one_status_are_not_sorted() {
+    for server in Server::BOTH {
+        let database = Database::on(server).await;
+        let mut conn = database.raw().await;
+        for (name, parts) in [("operator/events", 2), ("operator/events_of_type", 1)] {
+            let plan = plan_of(&mut conn, name).await;
+            assert_eq!(plan.matches("Sort Key").count(), 1, "{name}:\n{plan}");
+            assert_eq!(plan.matches("Index Scan Backward").count(), parts, "{name}:\n{plan}");
+            assert!(!plan.contains("Seq Scan"), "{name}:\n{plan}");
+        }
+    }
+}
+
+/// What has ended is counted in its index alone, slice by slice; what is live, by the index of the live.
+#[tokio::test]
+async fn a_timeline_reads_no_row_that_has_ended() {
+    for server in Server::BOTH {
+        let database = Database::on(server).await;
+        let mut conn = database.raw().await;
+        let plan = plan_of(&mut conn, "operator/timeline").await;
+        assert!(plan.contains("Index Only Scan using run_told"), "{plan}");
+        assert!(plan.contains("(state = of.state) AND (created_at >="), "{plan}");
+        assert!(plan.contains("Index Scan using run_live"), "{plan}");
     }
 }
 

@@ -7,7 +7,7 @@ use surefoot_kernel_core::{
     App, EventFilter, EventId, EventRow, EventStatus, Page, Scope, SignalRow, Timestamp,
 };
 
-use super::page::{apps_of, page, read_cursor, rows_to_read};
+use super::page::{Place, apps_of, page, read_cursor, rows_to_read};
 use crate::error::Fault;
 use crate::event::emit::{read_event_id, read_json, unpacked, unreadable};
 use crate::sql;
@@ -18,19 +18,36 @@ pub(crate) async fn list(
     filter: &EventFilter,
 ) -> Result<Page<EventRow>, Fault> {
     let cursor = read_cursor(filter.cursor.as_deref())?;
-    let (at, id) = cursor.unwrap_or((Timestamp::MAX, EventId::from_bytes([0xff; 16])));
+    let statuses = filter.status.map_or_else(|| EventStatus::ALL.to_vec(), |it| vec![it]);
     let mut events = Vec::new();
     for app in apps_of(conn, filter.app.as_ref()).await? {
-        let text = match filter.status {
-            Some(_) => sql::OPERATOR_EVENTS_IN_STATUS,
-            None => sql::OPERATOR_EVENTS,
-        };
-        let rows = sqlx::query(text)
+        for status in &statuses {
+            events.extend(in_status(conn, filter, (&app, *status), cursor).await?);
+        }
+    }
+    Ok(page(events, filter.limit, |row: &EventRow| (row.recorded_at, row.event)))
+}
+
+/// A page of one status. An index has each in order.
+async fn in_status(
+    conn: &mut SqliteConnection,
+    filter: &EventFilter,
+    (app, status): (&App, EventStatus),
+    cursor: Option<Place<EventId>>,
+) -> Result<Vec<EventRow>, Fault> {
+    let (at, id) = cursor.unwrap_or((Timestamp::MAX, EventId::from_bytes([0xff; 16])));
+    let texts: &[&'static str] = match filter.kind {
+        Some(_) => &[sql::OPERATOR_EVENTS_OF_TYPE],
+        None => &[sql::OPERATOR_EVENTS, sql::OPERATOR_EVENTS_EMPTIED],
+    };
+    let mut events = Vec::new();
+    for text in texts {
+        let rows = sqlx::query(*text)
             .bind(app.as_str())
-            .bind(filter.status.map(EventStatus::as_str))
+            .bind(status.as_str())
             .bind(at.micros())
             .bind(id.to_bytes().to_vec())
-            .bind(filter.scope.as_ref().map(|scope| scope.as_str()))
+            .bind(filter.scope.as_ref().map(Scope::as_str))
             .bind(filter.kind.as_deref())
             .bind(rows_to_read(filter.limit))
             .fetch_all(&mut *conn)
@@ -39,7 +56,7 @@ pub(crate) async fn list(
             events.push(read_event(row)?);
         }
     }
-    Ok(page(events, filter.limit, |row: &EventRow| (row.recorded_at, row.event)))
+    Ok(events)
 }
 
 pub(crate) async fn event_by_id(

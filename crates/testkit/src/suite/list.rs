@@ -130,6 +130,7 @@ macro_rules! store_suite {
                     a_payload_expires_only_when_no_run_needs_a_person
                     a_payload_is_kept_for_thirty_days
                     keys_and_run_ids_outlive_payloads_and_runs
+                    lists_of_events_are_the_same_page_by_page_whole_or_emptied
                     old_events_that_are_held_hide_no_free_one
                     a_dead_lettered_event_is_redriven
                     an_expired_event_is_not_redriven

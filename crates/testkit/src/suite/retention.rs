@@ -5,9 +5,10 @@
 use serde_json::{Value, json};
 use surefoot_kernel_core::retention::EVENT_RETENTION_DAYS;
 use surefoot_kernel_core::{
-    App, Audit, Emission, Event, EventFilter, EventRow, EventStatus, EventStore as _, LoadRequest,
-    OperatorStore as _, Prunable, Prune, Pruned, Redrive, RetentionError, RetentionStore as _,
-    RowInput, RunId, RunState, RunStore as _, Scope, Signal, StoreError, Verdict,
+    App, Audit, Emission, Emit, Event, EventFilter, EventId, EventRow, EventStatus,
+    EventStore as _, LoadRequest, OperatorStore as _, Prunable, Prune, Pruned, Redrive,
+    RetentionError, RetentionStore as _, RowInput, RunId, RunState, RunStore as _, Scope, Signal,
+    StoreError, Verdict,
 };
 
 use super::operator::in_attention;
@@ -111,6 +112,59 @@ pub async fn a_payload_is_kept_for_thirty_days<F: StoreFactory>(world: &World<F>
     assert_eq!(stored.invocation.unwrap().trigger, json!({ "item": "bolt" }));
 }
 
+/// By type, status and scope, in one order, wherever the pages end: an event that was emptied stays in its place.
+pub async fn lists_of_events_are_the_same_page_by_page_whole_or_emptied<F: StoreFactory>(
+    world: &World<F>,
+) {
+    for key in ["a", "b"] {
+        let emission = emitted(world, key).await;
+        end(world, emission.runs[0]).await;
+        world.emit(Event::new("stock.unheard", json!({}))).await;
+        world.pass_secs(1).await;
+    }
+    world.pass_secs(31 * DAY).await;
+    let expired = expire(world).await;
+    assert!(expired >= 2, "{expired}");
+    for key in ["c", "d"] {
+        emitted(world, key).await;
+        world.emit(low(&format!("deferred-{key}")).deferred()).await;
+        world.emit(Event::new("stock.unheard", json!({}))).await;
+        let emit = Emit { scope: Scope::from("oslo"), ..world.emission(low(key)) };
+        world.store.event_emit(emit).await.unwrap();
+    }
+    let all = events(world).await;
+    assert_eq!(all.len(), 12);
+    let order = |row: &EventRow| std::cmp::Reverse((row.recorded_at, row.event));
+    assert!(all.is_sorted_by_key(order));
+    let kinds = [None, Some(LOW), Some("stock.unheard"), Some("stock.never")];
+    let statuses = EventStatus::ALL.iter().copied().map(Some).chain([None]);
+    for (kind, status) in kinds.into_iter().flat_map(|it| statuses.clone().map(move |of| (it, of)))
+    {
+        for place in [None, Some(scope()), Some(Scope::from("oslo")), Some(Scope::from("rome"))] {
+            let fits = |row: &&EventRow| {
+                kind.is_none_or(|kind| row.kind == kind)
+                    && status.is_none_or(|status| row.status == status)
+                    && place.as_ref().is_none_or(|place| row.scope == *place)
+            };
+            let wanted: Vec<EventId> = all.iter().filter(fits).map(|row| row.event).collect();
+            let (app, kind) = (Some(app()), kind.map(str::to_owned));
+            let limit = 2;
+            let mut filter =
+                EventFilter { app, scope: place.clone(), kind, status, limit, cursor: None };
+            let mut listed = Vec::new();
+            loop {
+                let page = world.store.event_list(filter.clone()).await.unwrap();
+                listed.extend(page.rows.iter().map(|row| row.event));
+                filter.cursor = page.next;
+                if filter.cursor.is_none() {
+                    break;
+                }
+            }
+            assert_eq!(listed, wanted, "{filter:?}");
+        }
+    }
+}
+
 /// The dedupe key, the ids of the runs and the hash outlive the payload, and the runs too.
 pub async fn keys_and_run_ids_outlive_payloads_and_runs<F: StoreFactory>(world: &World<F>) {
     let first = emitted(world, "bolt").await;
@@ -151,7 +205,7 @@ pub async fn old_events_that_are_held_hide_no_free_one<F: StoreFactory>(world: &
     assert_eq!(events(world).await.iter().filter(|row| row.is_expired).count(), 3);
 }
 
-async fn dead_lettered<F: StoreFactory>(world: &World<F>) -> Option<surefoot_kernel_core::EventId> {
+async fn dead_lettered<F: StoreFactory>(world: &World<F>) -> Option<EventId> {
     listening(world).await;
     let event = world.emit(low("bolt").deferred()).await.event;
     if !world.tamper(Tamper::BreakDispatch(event)).await {
@@ -165,7 +219,7 @@ async fn dead_lettered<F: StoreFactory>(world: &World<F>) -> Option<surefoot_ker
     Some(event)
 }
 
-fn redrive(event: surefoot_kernel_core::EventId) -> Redrive {
+fn redrive(event: EventId) -> Redrive {
     Redrive { event, actor: "bob".to_owned(), reason: "the row was mended".to_owned() }
 }
 
@@ -183,7 +237,7 @@ pub async fn a_dead_lettered_event_is_redriven<F: StoreFactory>(world: &World<F>
     assert_eq!(events(world).await[0].runs.len(), 1);
     let audit = world.store.audit_list(&app(), None, 1).await.unwrap().remove(0);
     assert_eq!((audit.verb.as_str(), audit.actor.as_str()), ("redrive", "bob"));
-    let unknown = redrive(surefoot_kernel_core::EventId::from_bytes([9; 16]));
+    let unknown = redrive(EventId::from_bytes([9; 16]));
     let unknown = world.store.event_redrive(unknown).await;
     assert!(matches!(unknown, Err(RetentionError::NotFound { .. })), "{unknown:?}");
 }

@@ -1,6 +1,7 @@
--- operator/events_in_status
+-- operator/events_emptied
+-- Of one status, those without a payload.
 SELECT id, scope, kind, dedupe_key, status, matched, attempts, error, occurred_at, recorded_at, runs,
     tags, emptied_at IS NOT NULL AS is_expired
 FROM surefoot_event WHERE app = ?1 AND status = ?2 AND (recorded_at, id) < (?3, ?4)
-    AND (?5 IS NULL OR scope = ?5) AND (?6 IS NULL OR kind = ?6)
+    AND (?5 IS NULL OR scope = ?5) AND ?6 IS NULL AND emptied_at IS NOT NULL
 ORDER BY recorded_at DESC, id DESC LIMIT ?7

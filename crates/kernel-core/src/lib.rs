@@ -61,8 +61,9 @@ pub use event::{
 pub use explain::{
     ChildrenNote, Coverage, Deed, EXPLAIN_MAX_ITERATIONS, EXPLAIN_MAX_STEPS, EffectNote,
     EffectNotes, ExplainInput, Explanation, Iterations, LegalAction, PlanBranch, PlanStep, Reason,
-    ReasonKind, Repeat, SESSION_LIVE_FOR, Shown, ShownError, StepState, explain, is_live, outline,
-    shell_word, shown_steps, span_in_words, why_retry_is_in_vain,
+    ReasonKind, Repeat, SESSION_LIVE_FOR, Shown, ShownError, StepState, explain,
+    explain_with_steps, is_live, outline, shell_word, shown_steps, span_in_words,
+    why_retry_is_in_vain,
 };
 pub use fact::{End, Fact, ReleaseReason, SaidBy, Taken};
 pub use id::{App, EventId, IdError, RunId, Scope, SessionId, StepKey, VersionId, WorkflowKey};

@@ -1,11 +1,11 @@
 //! One run, one version, the schedules: all that a person looks at on one screen, read at one moment.
 
 use surefoot_kernel_core::plan::Plan;
-use surefoot_kernel_core::{App, RunId, Scope, explain, outline, payload};
+use surefoot_kernel_core::{App, RunId, Scope, explain_with_steps, outline, payload};
 use surefoot_language::next_due;
 
 use crate::doctor::WhichVersion;
-use crate::read::Reading;
+use crate::read::{Reading, SHOW_MAX_STEPS};
 use crate::view::{
     InspectView, JournalRowView, ScheduleView, SchedulesView, VersionDetailView, VersionView,
 };
@@ -42,8 +42,8 @@ impl Operator {
         range: JournalRange,
     ) -> Result<InspectView, OperatorError> {
         let reading = self.reading(run).await?;
-        let show = self.shown(&reading).await?;
-        let explanation = explain(&reading.input());
+        let (explanation, steps) = explain_with_steps(&reading.input(), SHOW_MAX_STEPS);
+        let show = self.shown(&reading, steps).await?;
         let (outline, outline_omitted) = match reading.plan() {
             Some(plan) => outline(plan, OUTLINE_MAX_STEPS),
             None => (Vec::new(), 0),

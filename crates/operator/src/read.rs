@@ -6,7 +6,7 @@ use serde_json::Value;
 use surefoot_kernel_core::plan::Plan;
 use surefoot_kernel_core::{
     App, EventFilter, ExplainInput, Explanation, Fact, GroupRow, JournalEntry, Micros, Page, Phase,
-    RunDetail, RunFilter, RunId, RunRow, Scope, SessionRow, WorkflowKey, check_event_type,
+    RunDetail, RunFilter, RunId, RunRow, Scope, SessionRow, Shown, WorkflowKey, check_event_type,
     check_tag, explain, payload, shown_steps,
 };
 
@@ -17,7 +17,7 @@ use crate::view::{
 use crate::{Operator, OperatorError};
 
 /// Steps of one run that `show` lists.
-const SHOW_MAX_STEPS: usize = 10_000;
+pub(crate) const SHOW_MAX_STEPS: usize = 10_000;
 /// Children of one run that `show` lists.
 const SHOW_MAX_CHILDREN: u32 = 100;
 /// Signals that are looked through for the one that a run waits for.
@@ -84,12 +84,17 @@ impl Operator {
     /// [`OperatorError::NotFound`].
     pub async fn show(&self, run: RunId) -> Result<ShowView, OperatorError> {
         let reading = self.reading(run).await?;
-        self.shown(&reading).await
+        let steps = shown_steps(&reading.input(), SHOW_MAX_STEPS);
+        self.shown(&reading, steps).await
     }
 
-    pub(crate) async fn shown(&self, reading: &Reading) -> Result<ShowView, OperatorError> {
+    /// With the steps that it has come to, and how many are left out of them.
+    pub(crate) async fn shown(
+        &self,
+        reading: &Reading,
+        (steps, steps_omitted): (Vec<Shown>, u64),
+    ) -> Result<ShowView, OperatorError> {
         let run = reading.detail.run.id;
-        let (steps, steps_omitted) = shown_steps(&reading.input(), SHOW_MAX_STEPS);
         let children =
             RunFilter { parent: Some(run), limit: SHOW_MAX_CHILDREN, ..RunFilter::default() };
         let children = self.store.run_list(children).await?;

@@ -312,21 +312,35 @@ impl<'a> Known<'a> {
 /// steps that it cannot know.
 #[must_use]
 pub fn explain(input: &ExplainInput<'_>) -> Explanation {
+    explanation(&Known::of(*input))
+}
+
+/// Both [`explain`] and [`shown_steps`], of one reading of the journal.
+#[must_use]
+pub fn explain_with_steps(
+    input: &ExplainInput<'_>,
+    limit: usize,
+) -> (Explanation, (Vec<Shown>, u64)) {
     let known = Known::of(*input);
-    let walked = walk::walk(&known, EXPLAIN_MAX_ITERATIONS, EXPLAIN_MAX_STEPS);
-    let why_not_moving = moving::reasons(&known);
+    (explanation(&known), came_to(&known, limit))
+}
+
+fn explanation(known: &Known<'_>) -> Explanation {
+    let input = &known.input;
+    let walked = walk::walk(known, EXPLAIN_MAX_ITERATIONS, EXPLAIN_MAX_STEPS);
+    let why_not_moving = moving::reasons(known);
     Explanation {
         run: input.run.id,
         state: input.run.state(),
         mode: input.run.origin.mode,
         revision: input.run.revision,
         read_at: input.now,
-        headline: moving::headline(&known),
+        headline: moving::headline(known),
         why_not_moving,
         budget: input.budget.lines(),
         children: input.children.iter().map(ChildrenNote::from).collect(),
-        would_repeat: effects::would_repeat(&known),
-        legal_actions: legal::legal_actions(&known),
+        would_repeat: effects::would_repeat(known),
+        legal_actions: legal::legal_actions(known),
         steps: walked.steps,
         steps_omitted: walked.omitted,
         effects: walked.effects,
@@ -343,13 +357,17 @@ pub fn why_retry_is_in_vain(input: &ExplainInput<'_>) -> Option<String> {
 /// The steps that a run has come to, in order, at most `limit`; and how many are left out. Loops by iteration.
 #[must_use]
 pub fn shown_steps(input: &ExplainInput<'_>, limit: usize) -> (Vec<Shown>, u64) {
-    let known = Known::of(*input);
-    let walked = walk::walk(&known, usize::MAX, usize::MAX);
+    came_to(&Known::of(*input), limit)
+}
+
+fn came_to(known: &Known<'_>, limit: usize) -> (Vec<Shown>, u64) {
+    let walked = walk::walk(known, usize::MAX, usize::MAX);
     let came_to = |step: &Shown| step.state != StepState::NotReached;
     let mut steps: Vec<Shown> = walked.steps.into_iter().filter(came_to).collect();
     let omitted = steps.len().saturating_sub(limit) as u64;
     steps.truncate(limit);
     (steps, omitted)
 }
+
 #[cfg(test)]
 mod tests;

@@ -46,9 +46,26 @@ async fn copy(
     table: &str,
     set: &[(&str, &str)],
 ) -> Result<(), sqlx::Error> {
+    let key = if table == "run" { "id" } else { "run" };
+    let (first, last) = (copies.start(), copies.end());
+    let from = format!(
+        "surefoot.{table} CROSS JOIN generate_series({first}, {last}) AS copy WHERE {key} = encode($1, 'hex')::uuid"
+    );
+    let statement = copying(conn, table, set, &from).await?;
+    let key = of.to_bytes().to_vec();
+    sqlx::query(AssertSqlSafe(statement)).bind(key).execute(conn).await.map(drop)
+}
+
+/// A statement that copies rows of a table; `set` says which columns of the copies differ, `from` which rows are copied.
+pub(crate) async fn copying(
+    conn: &mut PgConnection,
+    table: &str,
+    set: &[(&str, &str)],
+    from: &str,
+) -> Result<String, sqlx::Error> {
     let asked = "SELECT column_name::text FROM information_schema.columns \
                  WHERE table_schema = 'surefoot' AND table_name = $1 ORDER BY ordinal_position";
-    let columns: Vec<String> = sqlx::query_scalar(asked).bind(table).fetch_all(&mut *conn).await?;
+    let columns: Vec<String> = sqlx::query_scalar(asked).bind(table).fetch_all(conn).await?;
     let (mut names, mut values) = (String::new(), String::new());
     for column in &columns {
         let other = set.iter().find(|(name, _)| name == column).map(|(_, value)| *value);
@@ -59,14 +76,7 @@ async fn copy(
             None => write!(values, "{comma}\"{column}\""),
         };
     }
-    let key = if table == "run" { "id" } else { "run" };
-    let (first, last) = (copies.start(), copies.end());
-    let statement = format!(
-        "INSERT INTO surefoot.{table} ({names}) SELECT {values} \
-         FROM surefoot.{table} CROSS JOIN generate_series({first}, {last}) AS copy WHERE {key} = encode($1, 'hex')::uuid"
-    );
-    let key = of.to_bytes().to_vec();
-    sqlx::query(AssertSqlSafe(statement)).bind(key).execute(conn).await.map(drop)
+    Ok(format!("INSERT INTO surefoot.{table} ({names}) SELECT {values} FROM {from}"))
 }
 
 /// As a database is that was not filled a moment ago.

@@ -7,6 +7,7 @@ mod fill;
 mod limit;
 mod load;
 mod log;
+mod look;
 mod measure;
 mod postgres;
 mod soak;
@@ -44,7 +45,7 @@ pub(crate) struct Args {
     /// Runs at the same time.
     #[arg(long, default_value_t = 50)]
     concurrency: usize,
-    /// Steps of ended runs that are in the store before it begins (PostgreSQL).
+    /// Steps of ended runs that are in the store before it begins (PostgreSQL); for `look`, ended runs.
     #[arg(long, default_value_t = 0)]
     stored: usize,
     /// Runs that wait for a worker before `claim` begins (PostgreSQL).
@@ -73,6 +74,8 @@ pub(crate) enum Workload {
     Fence,
     /// Runs for minutes, at 70 % of what is possible: whether anything grows (PostgreSQL).
     Soak,
+    /// Pages of the console and answers of the API on a store with very many runs (PostgreSQL).
+    Look,
 }
 
 #[tokio::main]

@@ -54,7 +54,8 @@ impl Measured {
             | Workload::Limit
             | Workload::Claim
             | Workload::Soak
-            | Workload::Fence => args.runs * args.steps,
+            | Workload::Fence
+            | Workload::Look => args.runs * args.steps,
         };
         let is_less = args.workload != Workload::Emit && counted.facts < i64::try_from(steps)?;
         if counted.ended != runs || is_less {

@@ -1,13 +1,15 @@
 //! The load on PostgreSQL, in a database of its own.
 
+use std::str::FromStr as _;
 use std::time::Duration;
 
-use surefoot::postgres::sqlx::{self, Connection, PgConnection};
+use surefoot::postgres::sqlx::postgres::PgConnectOptions;
+use surefoot::postgres::sqlx::{self, ConnectOptions as _, Connection, PgConnection};
 use surefoot::prelude::*;
 
 use crate::load::{self, AddOnce, AddPure, AddRemote, Begin, Sum};
 use crate::measure::{self, Counted};
-use crate::{Args, Failed, Workload, claim, emit, fence, fill, limit, soak};
+use crate::{Args, Failed, Workload, claim, emit, fence, fill, limit, look, soak};
 
 /// How long a worker may take to stop.
 const STOP: Duration = Duration::from_secs(5);
@@ -54,7 +56,9 @@ fn beside(admin: &str, name: &str) -> String {
 }
 
 async fn in_database(args: &Args, url: &str) -> Result<String, Failed> {
-    let mut conn = PgConnection::connect(url).await?;
+    // What fills a database takes long, and that is nothing to warn of.
+    let options = PgConnectOptions::from_str(url)?.disable_statement_logging();
+    let mut conn = options.connect().await?;
     let tally = "CREATE TABLE tally (slot integer PRIMARY KEY, count bigint NOT NULL) WITH (fillfactor = 50)";
     sqlx::query(tally).execute(&mut conn).await?;
     let fill = "INSERT INTO tally SELECT slot, 0 FROM generate_series(0, 99999) AS slot";
@@ -71,6 +75,7 @@ async fn in_database(args: &Args, url: &str) -> Result<String, Failed> {
         Workload::Claim => claims(args, &kernel, &mut conn).await,
         Workload::Fence => fence::run(args, &kernel, module).await,
         Workload::Soak => soak(args, &kernel, module, &mut conn).await,
+        Workload::Look => look::run(args, &kernel, module, &mut conn).await,
         Workload::Steps | Workload::Emit | Workload::Limit => {
             load(args, &kernel, module, &mut conn).await
         }
@@ -99,17 +104,23 @@ async fn load(
     let (before, were) = (written(conn).await?, count(conn, 0).await?);
     let measured = match args.workload {
         Workload::Emit => emit::run(args, kernel).await?,
-        Workload::Steps | Workload::Claim | Workload::Limit | Workload::Soak | Workload::Fence => {
-            measure::run(args, kernel, module).await?
-        }
+        Workload::Steps
+        | Workload::Claim
+        | Workload::Limit
+        | Workload::Soak
+        | Workload::Fence
+        | Workload::Look => measure::run(args, kernel, module).await?,
     };
     let wal_bytes = written(conn).await? - before;
     let counted = count(conn, wal_bytes).await?;
     let ended = match args.workload {
         Workload::Emit => queued(conn).await?,
-        Workload::Steps | Workload::Claim | Workload::Limit | Workload::Soak | Workload::Fence => {
-            counted.ended - were.ended
-        }
+        Workload::Steps
+        | Workload::Claim
+        | Workload::Limit
+        | Workload::Soak
+        | Workload::Fence
+        | Workload::Look => counted.ended - were.ended,
     };
     let (rows, facts) = (counted.rows - were.rows, counted.facts - were.facts);
     measured.line("surefoot-postgres", args, &Counted { rows, facts, ended, ..counted })

@@ -50,7 +50,7 @@ pub(crate) async fn run(args: &Args, file: &str) -> Result<String, Failed> {
     let measured = match args.workload {
         Workload::Steps => measure::run(args, &kernel, module).await?,
         Workload::Emit => emit::run(args, &kernel).await?,
-        Workload::Claim | Workload::Limit | Workload::Soak | Workload::Fence => {
+        Workload::Claim | Workload::Limit | Workload::Soak | Workload::Fence | Workload::Look => {
             return Err("this workload is for PostgreSQL only".into());
         }
     };

@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: our engine, the bare stores and other engines, side by side in one run, as ratios.
 
 mod given;
+mod look;
 mod machine;
 mod ours;
 mod peers;
@@ -11,6 +12,8 @@ mod soak;
 mod sync;
 
 use std::path::PathBuf;
+
+use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::workspace::Workspace;
@@ -34,6 +37,8 @@ Usage: cargo xtask bench [--json] [--quick] [--rounds N] [--peers A,B] [--peers-
   --peers-dir DIR  a folder of load programs: needed for peers and for the limits, which are its `bound`
   --sync           the coordination primitives beside the bare operations of their server, and nothing else; what
                    follows goes to the load program (`--sync --help`)
+  --look [RUNS]    pages of the console and answers of the API on a million runs, and nothing else; fails where one takes
+                   too long
   -h, --help       this text
 
 A rate is what stands in the journal afterwards over the time from the first event to the last known end, and the median of
@@ -59,6 +64,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     if arguments.iter().any(|argument| argument == "--sync") {
         let rest: Vec<&String> = arguments.iter().filter(|it| *it != "--sync").collect();
         return sync::run(&Workspace::load()?, &rest);
+    }
+    if arguments.iter().any(|argument| argument == "--look") {
+        let rest: Vec<&String> = arguments.iter().filter(|it| *it != "--look").collect();
+        return look::run(&rest, HELP);
     }
     let Some(options) = options(arguments)? else {
         println!("{HELP}");
@@ -130,9 +139,28 @@ fn rounds(text: &str) -> Result<usize, Failure> {
     }
 }
 
+/// What a load program complains of is a failure.
+fn judged(what: &str, figures: &Value) -> Result<(), Failure> {
+    let complaints = figures["complaints"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let complaints: Vec<&str> = complaints.iter().filter_map(Value::as_str).collect();
+    if complaints.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(format!("{what} is not well: {}", complaints.join("; "))))
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn a_complaint_is_a_failure() {
+        assert_eq!(judged("the soak", &json!({ "complaints": [] })), Ok(()));
+        let failure = judged("the soak", &json!({ "complaints": ["a grew", "b grew"] }));
+        assert_eq!(failure, Err(Failure::new("the soak is not well: a grew; b grew")));
+    }
 
     fn parsed(line: &str) -> Result<Option<Options>, Failure> {
         options(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())

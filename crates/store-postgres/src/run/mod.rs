@@ -18,6 +18,7 @@ pub(crate) mod renew;
 pub(crate) mod row;
 pub(crate) mod session;
 pub(crate) mod wake;
+pub(crate) mod whole;
 pub(crate) mod write;
 
 /// The types that runs are sent as.

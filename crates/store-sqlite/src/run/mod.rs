@@ -15,4 +15,5 @@ pub(crate) mod renew;
 pub(crate) mod row;
 pub(crate) mod session;
 pub(crate) mod wake;
+pub(crate) mod whole;
 pub(crate) mod write;

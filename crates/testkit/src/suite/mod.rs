@@ -3,6 +3,7 @@
 //! [`store_suite!`](crate::store_suite) expands to one test per rule, so that a failure names the rule. After each
 //! rule the harness checks what must hold always: see [`check_invariants`].
 
+pub mod begin;
 pub mod budgets;
 pub mod children;
 pub mod crowds;

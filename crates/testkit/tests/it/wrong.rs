@@ -102,7 +102,7 @@ impl RunStore for Wrong {
         self.inner.dry_run_create(create).await
     }
 
-    async fn run_claim(&self, mut request: ClaimRequest) -> Result<Vec<Run>, StoreError> {
+    async fn run_claim(&self, mut request: ClaimRequest) -> Result<Vec<Stored>, StoreError> {
         if self.has(Flaw::ForgetsNonces) {
             static FRESH: AtomicU64 = AtomicU64::new(1 << 40);
             request.nonce = FRESH.fetch_add(1, Ordering::SeqCst);
@@ -165,6 +165,10 @@ impl RunStore for Wrong {
 
     async fn cancel_list(&self, held: &[Stamp]) -> Result<Vec<RunId>, StoreError> {
         self.inner.cancel_list(held).await
+    }
+
+    async fn run_open(&self, app: &App, runs: &[RunId]) -> Result<Vec<RunId>, StoreError> {
+        self.inner.run_open(app, runs).await
     }
 
     async fn run_recover(&self, scan: Scan) -> Result<Recovered, StoreError> {

@@ -1,0 +1,131 @@
+//! How a run begins at a worker: it is claimed, and a new one has its inputs from the same commit on.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::interpreter::compute_inputs;
+use crate::plan::Plan;
+use crate::{
+    Commit, Fact, Invocation, JournalEntry, Lease, Receipt, Rejection, RowInput, Run, Stored,
+    Timestamp, VersionId, decide_row,
+};
+
+/// Plans that a worker has read, by version: a store that knows the plan of a new run records its inputs together with
+/// the claim, which saves a commit. A clone is cheap.
+#[derive(Clone, Default, PartialEq)]
+pub struct Plans(Arc<BTreeMap<VersionId, Arc<Plan>>>);
+
+impl Plans {
+    /// These and one more.
+    #[must_use]
+    pub fn with(&self, version: VersionId, plan: Arc<Plan>) -> Self {
+        let mut plans = BTreeMap::clone(&self.0);
+        plans.insert(version, plan);
+        Self(Arc::new(plans))
+    }
+
+    /// How many they are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether the plan of a version is among them.
+    #[must_use]
+    pub fn has(&self, version: VersionId) -> bool {
+        self.0.contains_key(&version)
+    }
+
+    /// Claims a run for a worker. A new one whose plan is known here has its inputs with it, if they can be computed:
+    /// what is wrong with them is for the worker to say.
+    ///
+    /// # Errors
+    /// [`Rejection`] if it cannot be claimed.
+    pub fn begin(
+        &self,
+        coming: Coming<'_>,
+        lease: Lease,
+        now: Timestamp,
+    ) -> Result<Begun, Rejection> {
+        let claimed = decide_row(coming.run, RowInput::Claim { lease }, now)?;
+        let inputs = self.inputs(coming);
+        let facts: Vec<Fact> = claimed.into_iter().chain(inputs.clone()).collect();
+        Ok(Begun { commit: Commit::new(coming.run, &facts), inputs })
+    }
+
+    fn inputs(&self, Coming { run, invocation, is_dated }: Coming<'_>) -> Option<Fact> {
+        let is_new = run.attempt == 0 && run.seq == 0;
+        let (plan, invocation) = (self.0.get(&run.origin.version)?, invocation.filter(|_| is_new)?);
+        let asks_for_time = Cell::new(false);
+        let now = || {
+            asks_for_time.set(true);
+            run.origin.occurred_at
+        };
+        let inputs = compute_inputs(plan, run.origin.trigger.as_deref(), invocation, &now).ok()?;
+        (is_dated || !asks_for_time.get()).then_some(Fact::InputsComputed { inputs })
+    }
+}
+
+impl fmt::Debug for Plans {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+/// A run that is about to come to a worker.
+#[derive(Debug, Clone, Copy)]
+pub struct Coming<'a> {
+    /// As it is before.
+    pub run: &'a Run,
+    /// What started it, if it is at hand.
+    pub invocation: Option<&'a Invocation>,
+    /// Whether it is known when its event occurred. An event without a time of its own occurs when it is recorded: inputs
+    /// that ask for the time are computed after that.
+    pub is_dated: bool,
+}
+
+impl<'a> Coming<'a> {
+    /// A run that is in the store already.
+    #[must_use]
+    pub const fn of(run: &'a Run, invocation: Option<&'a Invocation>) -> Self {
+        Self { run, invocation, is_dated: true }
+    }
+}
+
+/// A run as it comes to a worker.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Begun {
+    /// What is written.
+    pub commit: Commit,
+    /// The fact in it.
+    inputs: Option<Fact>,
+}
+
+impl Begun {
+    /// The run as reading it would bring it once this is written. Without an invocation at hand it has to be read.
+    #[must_use]
+    pub fn stored(
+        self,
+        invocation: Option<Invocation>,
+        mut journal: Vec<JournalEntry>,
+        now: Timestamp,
+    ) -> Stored {
+        let Self { commit, inputs } = self;
+        journal.extend(inputs.map(|inputs| JournalEntry {
+            seq: commit.before.seq,
+            generation: commit.after.generation,
+            at: now,
+            facts: vec![inputs],
+        }));
+        let (receipt, run) = (Receipt::attest(&commit.after), commit.after);
+        Stored { run, invocation, journal: Ok(journal), receipt, now }
+    }
+}

@@ -68,8 +68,9 @@ pub async fn a_new_run_has_its_inputs_with_its_claim<F: StoreFactory>(world: &Wo
     let run = world.start("flow").await;
     let request = ClaimRequest { plans, ..world.claim_request(1).await };
     let claimed = world.store.run_claim(request.clone()).await.unwrap().remove(0);
-    assert_eq!((claimed.run.seq, claimed.run.revision, claimed.run.attempt), (1, 1, 1));
-    assert_eq!(inputs(&claimed), Some(json!({})));
+    let seq = u64::from(F::READS_PAYLOADS);
+    assert_eq!((claimed.run.seq, claimed.run.revision, claimed.run.attempt), (seq, 1, 1));
+    assert_eq!(inputs(&claimed), F::READS_PAYLOADS.then(|| json!({})));
     assert_eq!(claimed, at(claimed.now, load(world, run).await));
     let again = world.other.run_claim(request).await.unwrap().remove(0);
     assert_eq!(at(claimed.now, again), claimed);
@@ -91,7 +92,7 @@ pub async fn a_run_whose_worker_died_at_once_gets_no_second_inputs<F: StoreFacto
     let again = claim(world, &plans).await;
     assert_eq!(again.len(), 2);
     for stored in again {
-        let expected = u64::from(stored.run.id == with);
+        let expected = u64::from(stored.run.id == with && F::READS_PAYLOADS);
         assert!(stored.run.id == with || stored.run.id == without);
         assert_eq!((stored.run.seq, stored.run.generation), (expected, 2), "{:?}", stored.run);
         assert_eq!(stored, at(stored.now, load(world, stored.run.id).await));
@@ -106,7 +107,8 @@ pub async fn a_run_with_wrong_inputs_is_claimed_without_them<F: StoreFactory>(wo
     let claimed = claim(world, &plans).await;
     assert_eq!(claimed.len(), 2);
     for stored in claimed {
-        assert_eq!(stored.run.seq, u64::from(stored.run.id == right), "{wrong}");
+        let expected = u64::from(stored.run.id == right && F::READS_PAYLOADS);
+        assert_eq!(stored.run.seq, expected, "{wrong}");
     }
 }
 
@@ -138,8 +140,9 @@ async fn started<F: StoreFactory>(world: &World<F>, event: Event, plan: Plan) ->
 pub async fn an_eager_start_has_its_inputs<F: StoreFactory>(world: &World<F>) {
     let flow = triggered(plan(vec![idempotent("a")]), "low", LOW);
     let stored = started(world, Event::new(LOW, json!({ "item": "bolt" })), flow).await;
-    assert_eq!((stored.run.seq, stored.run.revision, stored.run.attempt), (1, 1, 1));
-    assert_eq!(inputs(&stored), Some(json!({})));
+    let seq = u64::from(F::READS_PAYLOADS);
+    assert_eq!((stored.run.seq, stored.run.revision, stored.run.attempt), (seq, 1, 1));
+    assert_eq!(inputs(&stored), F::READS_PAYLOADS.then(|| json!({})));
     let mut drive = world.drive(stored.run.id).await;
     let ended = drive.to_end(&world.store, |_| crate::Reply::Answer(succeeded(json!(1))));
     assert_eq!(ended.await.unwrap().state(), RunState::Succeeded);
@@ -161,7 +164,7 @@ pub async fn inputs_never_have_a_time_that_is_not_the_events<F: StoreFactory>(wo
         let time = json!(stored.run.origin.occurred_at.to_string());
         match inputs(&stored) {
             Some(inputs) => assert_eq!(inputs, json!({ "at": time })),
-            None => assert!(occurs_when_recorded, "{stored:?}"),
+            None => assert!(occurs_when_recorded || !F::READS_PAYLOADS, "{stored:?}"),
         }
     }
 }

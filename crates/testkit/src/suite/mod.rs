@@ -45,6 +45,10 @@ pub trait StoreFactory: Sized + Send + Sync + 'static {
     /// The store.
     type Store: TxStore;
 
+    /// Whether the store can read what it is given, so that it computes the inputs of new runs where their plans are
+    /// known. One that gets only what is encoded leaves them to the worker.
+    const READS_PAYLOADS: bool = true;
+
     /// A new, empty data set.
     fn fresh() -> impl Future<Output = Self> + Send;
 

@@ -110,10 +110,12 @@ pub struct Begun {
 }
 
 impl Begun {
-    /// The run as reading it would bring it once this is written. Without an invocation at hand it has to be read.
+    /// The run as reading it would bring it once this is written, which the receipt says. Without an invocation at hand
+    /// it has to be read.
     #[must_use]
     pub fn stored(
         self,
+        receipt: Receipt,
         invocation: Option<Invocation>,
         mut journal: Vec<JournalEntry>,
         now: Timestamp,
@@ -125,7 +127,6 @@ impl Begun {
             at: now,
             facts: vec![inputs],
         }));
-        let (receipt, run) = (Receipt::attest(&commit.after), commit.after);
-        Stored { run, invocation, journal: Ok(journal), receipt, now }
+        Stored { run: commit.after, invocation, journal: Ok(journal), receipt, now }
     }
 }

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use surefoot_kernel_core::expr::{Expr, Function, Template};
 use surefoot_kernel_core::plan::{Plan, TriggerPlan};
 use surefoot_kernel_core::{
-    Begun, Coming, EffectClass, Fact, Held, Invocation, Lease, Mode, Origin, Plans, Run, RunId,
-    RunState, SessionId, Timestamp, VersionId,
+    Begun, Coming, EffectClass, Fact, Held, Invocation, Lease, Mode, Origin, Plans, Receipt, Run,
+    RunId, RunState, SessionId, Timestamp, VersionId,
 };
 
 use crate::drive::{LEASE, action, plan};
@@ -71,7 +71,8 @@ fn a_new_run_has_its_inputs_with_its_first_claim() {
     let begun = begin(simple(), &run, &invocation, true);
     let after = &begun.commit.after;
     assert_eq!((after.state(), after.seq, after.revision), (RunState::Running, 1, 1));
-    let stored = begun.stored(Some(invocation.clone()), Vec::new(), NOW);
+    let receipt = Receipt::attest(&begun.commit.after);
+    let stored = begun.stored(receipt, Some(invocation.clone()), Vec::new(), NOW);
     let journal = stored.journal.clone().unwrap();
     assert_eq!(journal[0].facts, [Fact::InputsComputed { inputs: json!({}) }]);
     assert_eq!((journal[0].seq, journal[0].generation, journal[0].at), (0, 1, NOW));

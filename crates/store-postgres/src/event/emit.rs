@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use surefoot_kernel_core::{
     Begun, Coming, Dispatch, Eager, Emission, Emit, EmitError, EventId, Invocation, JournalText,
-    Mode, Origin, Place, Run, RunId, StoreError, Timestamp,
+    Mode, Origin, Place, Receipt, Run, RunId, StoreError, Stored, Timestamp,
 };
 
 use super::catalog::{Catalog, Found, Start};
@@ -54,18 +54,28 @@ pub(crate) struct Record<'a> {
 pub(crate) enum New {
     Queued(Run),
     /// By a local worker: running from the first moment on.
-    Started(Begun, Invocation),
+    Started(Box<Begun>, Invocation),
 }
 
 impl New {
-    pub(crate) const fn run(&self) -> &Run {
+    pub(crate) fn run(&self) -> &Run {
         match self {
             Self::Queued(run) => run,
             Self::Started(begun, _) => &begun.commit.after,
         }
     }
 
-    pub(crate) const fn journal(&self) -> Option<&JournalText> {
+    fn stored(self, now: Timestamp) -> Option<Stored> {
+        match self {
+            Self::Queued(_) => None,
+            Self::Started(begun, with) => {
+                let receipt = Receipt::attest(&begun.commit.after);
+                Some(begun.stored(receipt, Some(with), Vec::new(), now))
+            }
+        }
+    }
+
+    pub(crate) fn journal(&self) -> Option<&JournalText> {
         match self {
             Self::Queued(_) => None,
             Self::Started(begun, _) => begun.commit.journal.as_ref(),
@@ -153,7 +163,7 @@ impl<'a> Record<'a> {
         let is_dated = event.occurred_at.is_some();
         let coming = Coming { run, invocation: Some(&invocation), is_dated };
         let begun = eager.plans.begin(coming, eager.lease(now), now).ok()?;
-        Some(New::Started(begun, invocation))
+        Some(New::Started(Box::new(begun), invocation))
     }
 
     fn emission(&self, now: Timestamp) -> Emission {
@@ -161,14 +171,8 @@ impl<'a> Record<'a> {
         emission.matched = self.matched();
         emission.runs = self.runs.iter().map(|new| new.run().id).collect();
         if self.emit.eager.is_some() && !self.runs.is_empty() {
-            emission.started = self
-                .new_runs(now)
-                .into_iter()
-                .filter_map(|new| match new {
-                    New::Queued(_) => None,
-                    New::Started(begun, with) => Some(begun.stored(Some(with), Vec::new(), now)),
-                })
-                .collect();
+            emission.started =
+                self.new_runs(now).into_iter().filter_map(|new| new.stored(now)).collect();
         }
         emission
     }

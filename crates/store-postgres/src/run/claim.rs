@@ -4,8 +4,8 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 
 use surefoot_kernel_core::{
-    Begun, ClaimRequest, Coming, Commit, Lease, RowInput, Run, StoreError, Stored, TakeOverRequest,
-    Timestamp, decide_row,
+    Begun, ClaimRequest, Coming, Commit, Lease, Receipt, RowInput, Run, StoreError, Stored,
+    TakeOverRequest, Timestamp, decide_row,
 };
 
 use super::load::read_result;
@@ -83,7 +83,8 @@ async fn claim(
     let stored = begun.into_iter().map(|(_, begins)| {
         let before = begins.commit.before;
         let (invocation, journal) = whole.take(before.run, before.seq);
-        begins.stored(invocation, journal, now)
+        let receipt = Receipt::attest(&begins.commit.after);
+        begins.stored(receipt, invocation, journal, now)
     });
     Ok(stored.collect())
 }

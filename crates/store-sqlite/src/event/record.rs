@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 use sqlx::{Row, SqliteConnection};
 
 use surefoot_kernel_core::{
-    Begun, Coming, Dispatch, Eager, Emission, Emit, EmitError, Invocation, Run, RunId, START_EVENT,
-    Stored, Timestamp, VersionId, WorkflowKey,
+    Begun, Coming, Dispatch, Eager, Emission, Emit, EmitError, Invocation, Receipt, Run, RunId,
+    START_EVENT, Stored, Timestamp, VersionId, WorkflowKey,
 };
 
 use super::emit::{Match, Recorded, emit, new_run, packed, read_json, sixteen, started_with};
@@ -189,7 +189,7 @@ async fn insert_events(
 enum NewRun<'e> {
     Queued(Run, &'e Match),
     /// By a local worker: running from the first moment on.
-    Started(Begun, &'e Match, Invocation),
+    Started(Box<Begun>, &'e Match, Invocation),
 }
 
 impl<'e> NewRun<'e> {
@@ -207,7 +207,10 @@ impl<'e> NewRun<'e> {
     fn stored(self, now: Timestamp) -> Option<Stored> {
         match self {
             Self::Queued(..) => None,
-            Self::Started(begun, _, with) => Some(begun.stored(Some(with), Vec::new(), now)),
+            Self::Started(begun, _, with) => {
+                let receipt = Receipt::attest(&begun.commit.after);
+                Some(begun.stored(receipt, Some(with), Vec::new(), now))
+            }
         }
     }
 }
@@ -221,7 +224,7 @@ fn begin<'e>(event: &'e New<'_>, now: Timestamp) -> Vec<NewRun<'e>> {
         match eager.and_then(|eager| started(&run, event, matched, (eager, now))) {
             Some((begun, with)) => {
                 slots -= 1;
-                NewRun::Started(begun, matched, with)
+                NewRun::Started(Box::new(begun), matched, with)
             }
             None => NewRun::Queued(run, matched),
         }

@@ -3,7 +3,7 @@
 use sqlx::{Row, SqliteConnection};
 
 use surefoot_kernel_core::{
-    Begun, ClaimRequest, Coming, Commit, Lease, RowInput, Run, RunId, StoreError, Stored,
+    Begun, ClaimRequest, Coming, Commit, Lease, Receipt, RowInput, Run, RunId, StoreError, Stored,
     TakeOverRequest, Timestamp, decide_row,
 };
 
@@ -67,7 +67,8 @@ async fn claim(
     let stored = begun.into_iter().map(|(_, begins)| {
         let before = begins.commit.before;
         let (invocation, journal) = whole.take(before.run, before.seq);
-        begins.stored(invocation, journal, now)
+        let receipt = Receipt::attest(&begins.commit.after);
+        begins.stored(receipt, invocation, journal, now)
     });
     Ok(stored.collect())
 }

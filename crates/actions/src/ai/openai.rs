@@ -17,6 +17,7 @@ use super::output::AI_ANSWER_MAX_BYTES;
 use super::provider::{AiError, AiProvider};
 use super::request::{AiAnswer, AiRequest, AiRole, AiUsage};
 use super::sse::Lines;
+use crate::http::answer::retry_after;
 use crate::http::client::{Lost, open, told};
 use crate::http::prepare::Outgoing;
 use crate::http::{HttpClient, Method};
@@ -166,9 +167,7 @@ fn is_stream(headers: &HeaderMap) -> bool {
 /// A status that is no success: who is busy may answer later.
 async fn refusal(answer: Response<Incoming>, redactor: &Redactor) -> AiError {
     let status = answer.status().as_u16();
-    let header = answer.headers().get("retry-after").and_then(|value| value.to_str().ok());
-    let seconds = header.and_then(|value| value.trim().parse().ok());
-    let retry_after = seconds.map(Duration::from_secs);
+    let retry_after = retry_after(answer.headers());
     let body = Limited::new(answer.into_body(), REFUSAL_MAX_BYTES).collect();
     let body = timeout(SILENCE_MAX, body).await.ok().and_then(Result::ok);
     let text = body.map(|body| String::from_utf8_lossy(&body.to_bytes()).into_owned());

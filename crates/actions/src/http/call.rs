@@ -96,7 +96,7 @@ fn verdict(reply: &Reply, outgoing: &Outgoing, meaning: Meaning) -> ActionResult
         Meaning::Refused => Err(Stop::fail(HTTP_REFUSED, described(reply, redactor))),
         Meaning::Retry | Meaning::Unclear => {
             let stop = Stop::retry(HTTP_BUSY, described(reply, redactor));
-            Err(match retry_after(reply) {
+            Err(match retry_after(&reply.headers) {
                 Some(span) => stop.retry_after(span),
                 None => stop,
             })

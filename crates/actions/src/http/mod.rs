@@ -5,7 +5,7 @@
 //! again. Both send the step's effect key as `Idempotency-Key`, and both connect only to addresses that were checked.
 
 mod address;
-mod answer;
+pub(crate) mod answer;
 mod body;
 mod call;
 pub(crate) mod client;

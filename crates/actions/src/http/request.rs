@@ -157,7 +157,7 @@ fn verdict(reply: &Reply, outgoing: &Outgoing, meaning: Meaning) -> AmbiguousRes
         Meaning::Refused => Err(AmbiguousStop::refused(HTTP_REFUSED, described(reply, redactor))),
         Meaning::Retry => {
             let stop = AmbiguousStop::nothing_happened_retry(HTTP_BUSY, described(reply, redactor));
-            Err(match retry_after(reply) {
+            Err(match retry_after(&reply.headers) {
                 Some(span) => stop.retry_after(span),
                 None => stop,
             })

@@ -9,6 +9,7 @@ mod database;
 mod demo;
 mod dry_running;
 mod harmless;
+mod judging;
 mod looking;
 mod operating;
 mod places;

@@ -8,7 +8,7 @@ use surefoot_kernel_core::plan::Plan;
 use surefoot_kernel_core::{
     App, Emission, Event, Mode, OperatorStore as _, PlanStore as _, RunId, Scope, WorkflowKey,
 };
-use surefoot_language::{Bindings, Manifest, compile_and_bind};
+use surefoot_language::{Bindings, Manifest};
 use surefoot_operator::OperatorError;
 use surefoot_store_sqlite::SqliteStore;
 use surefoot_worker::{Kernel, Publication};
@@ -21,7 +21,7 @@ use crate::command::publish::refused;
 use crate::command::{Context, Printed};
 use crate::error::CliError;
 use crate::input::{json_of, text_of};
-use crate::page::to_stderr;
+use crate::page::{quoting, to_stderr};
 use crate::store::{self, Need};
 
 /// App and scope where none is named.
@@ -44,10 +44,14 @@ pub(super) async fn start(
     // Nothing is opened, let alone created, for a workflow that cannot run.
     let scratch = SqliteStore::in_memory().await.map_err(CliError::Scratch)?;
     let offered = builtin::whole(&scratch, settings)?;
-    let plan = match planned(cx, &source, offered.manifest())? {
-        Ok(plan) => plan,
-        Err(printed) => return Ok(printed),
+    let compiled = builtin::compile_and_bind(&source, offered.manifest(), &Bindings::new()).await?;
+    let (plan, findings) = match compiled {
+        Ok(compiled) => compiled,
+        Err(findings) => return refused(cx, file, &findings),
     };
+    if !findings.is_empty() {
+        to_stderr(&quoting(&(findings.render(&file.display().to_string(), false) + "\n"), false));
+    }
     let from = From { workflow, source, plan, inputs, key: args.key.clone() };
     if args.dry_run {
         let From { workflow, source, inputs, .. } = from;
@@ -60,19 +64,6 @@ pub(super) async fn start(
     let run = from.begin(cx, &store, &place, offered.manifest()).await?;
     unfinished::tell(cx, &store, &place, run).await?;
     work(cx, store, Task { settings, app: place.app, run }).await
-}
-
-/// The plan, or what is wrong with the source.
-fn planned(
-    cx: &Context<'_>,
-    source: &str,
-    manifest: &Manifest,
-) -> Result<Result<Plan, Printed>, CliError> {
-    let findings = match compile_and_bind(source, manifest, &Bindings::new()) {
-        Ok(plan) => return Ok(Ok(plan)),
-        Err(findings) => findings,
-    };
-    Ok(Err(refused(cx, &findings.to_string(), &findings.to_json())?))
 }
 
 /// What a run is started from.

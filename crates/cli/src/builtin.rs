@@ -110,6 +110,19 @@ pub(crate) fn for_tree(
     Ok(BuiltInModule { module: built(with_ai(module, &ai))?, ai: Some(worker) })
 }
 
+/// Refuses a place where no model could ever be asked.
+pub(crate) fn check_place(settings: &Settings) -> Result<(), CliError> {
+    let Some(place) = &settings.ai else { return Ok(()) };
+    let provider = OpenAi::new(client(settings)?, &place.url);
+    provider.check().map_err(|why| {
+        CliError::Usage(format!(
+            "`--ai-url {}`: {why}; write it as in `https://HOST/v1`, and allow a network that is not of the public internet with \
+             `--allow-network`",
+            place.url
+        ))
+    })
+}
+
 /// Whether this process has a secret. One that cannot be read just now is there all the same.
 pub(crate) async fn has_secret(name: &str) -> bool {
     EnvSecrets.secret(name).await.map_or(true, |secret| secret.is_some())

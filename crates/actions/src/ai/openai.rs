@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use surefoot_kernel_core::{BoxFuture, EffectKey};
 use tokio::time::{Instant, timeout};
+use url::Url;
 
 use super::output::AI_ANSWER_MAX_BYTES;
 use super::provider::{AiError, AiProvider};
@@ -57,6 +58,19 @@ impl OpenAi {
         self
     }
 
+    /// Whether the client may ask there at all, as far as that can be told without asking.
+    ///
+    /// # Errors
+    /// [`AiError::Refused`]: it is no URL that could be asked, or the client does not allow it.
+    pub fn check(&self) -> Result<(), AiError> {
+        self.place().map(drop)
+    }
+
+    fn place(&self) -> Result<Url, AiError> {
+        let url = self.client.policy().check(&format!("{}/chat/completions", self.base));
+        url.map_err(|why| AiError::refused(why.to_string()))
+    }
+
     async fn outgoing(&self, request: &AiRequest, key: &EffectKey) -> Result<Outgoing, AiError> {
         let mut redactor = Redactor::default();
         let mut headers = HeaderMap::new();
@@ -78,8 +92,7 @@ impl OpenAi {
             bearer.set_sensitive(true);
             headers.insert(AUTHORIZATION, bearer);
         }
-        let url = self.client.policy().check(&format!("{}/chat/completions", self.base));
-        let url = url.map_err(|why| AiError::refused(why.to_string()))?;
+        let url = self.place()?;
         let body = Bytes::from(body_of(request).to_string());
         let (method, timeout) = (Method::Post, THINKING_MAX);
         Ok(Outgoing { method, url, headers, body, follows: false, timeout, redactor })

@@ -20,6 +20,7 @@ mod running;
 mod secrets;
 mod serving;
 mod shell;
+mod starting;
 mod supplier;
 mod syncing;
 mod tracing;

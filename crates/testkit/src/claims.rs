@@ -1,5 +1,7 @@
 //! Claims for tests that look at nothing but the rows.
 
+#![expect(clippy::unwrap_used, reason = "tests, for which an error of the store is the end")]
+
 use std::future::Future;
 
 use surefoot_kernel_core::{ClaimRequest, Run, RunStore};

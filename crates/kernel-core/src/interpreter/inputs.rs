@@ -41,6 +41,17 @@ pub(crate) fn compute_inputs(
     checked(plan, given.into_owned()).map(Value::Object)
 }
 
+impl Plan {
+    /// Whether a start with these data would have inputs that the workflow takes: what a run finds out before its first
+    /// step, told before there is a run.
+    ///
+    /// # Errors
+    /// `INPUT_INVALID`, as the run would fail.
+    pub fn check_inputs(&self, data: &Value) -> Result<(), Failure> {
+        checked(self, from_data(data)?.into_owned()).map(drop)
+    }
+}
+
 fn from_trigger<'a>(
     plan: &Plan,
     kind: &str,

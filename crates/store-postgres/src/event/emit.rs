@@ -52,7 +52,7 @@ pub(crate) struct Record<'a> {
 
 /// A run that an event starts.
 pub(crate) enum New {
-    Queued(Run),
+    Queued(Box<Run>),
     /// By a local worker: running from the first moment on.
     Started(Box<Begun>, Invocation),
 }
@@ -147,7 +147,7 @@ impl<'a> Record<'a> {
                     slots -= 1;
                     started
                 }
-                None => New::Queued(run),
+                None => New::Queued(Box::new(run)),
             }
         };
         self.matches.iter().map(start).collect()

@@ -187,7 +187,7 @@ async fn insert_events(
 
 /// A run of an event as it is recorded.
 enum NewRun<'e> {
-    Queued(Run, &'e Match),
+    Queued(Box<Run>, &'e Match),
     /// By a local worker: running from the first moment on.
     Started(Box<Begun>, &'e Match, Invocation),
 }
@@ -226,7 +226,7 @@ fn begin<'e>(event: &'e New<'_>, now: Timestamp) -> Vec<NewRun<'e>> {
                 slots -= 1;
                 NewRun::Started(Box::new(begun), matched, with)
             }
-            None => NewRun::Queued(run, matched),
+            None => NewRun::Queued(Box::new(run), matched),
         }
     };
     event.matches.iter().map(start).collect()

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use crate::interpreter::compute_inputs;
 use crate::plan::Plan;
 use crate::{
-    Commit, Fact, Invocation, JournalEntry, Lease, Receipt, Rejection, RowInput, Run, Stored,
-    Timestamp, VersionId, decide_row,
+    CLAIM_MAX_BYTES, Commit, Fact, Invocation, JournalEntry, Lease, Receipt, Rejection,
+    RestoreInvalid, RowInput, Run, RunId, Stored, Timestamp, VersionId, decide_row,
 };
 
 /// Plans that a worker has read, by version: a store that knows the plan of a new run records its inputs together with
@@ -100,6 +100,56 @@ impl<'a> Coming<'a> {
     }
 }
 
+/// What claimed runs have behind them, as far as a claim brings it: of those with little that can be read. The others are
+/// read one by one, and say what is wrong.
+#[derive(Debug, Default)]
+pub struct Behind {
+    started_with: BTreeMap<RunId, Invocation>,
+    journals: BTreeMap<RunId, Result<Vec<JournalEntry>, RestoreInvalid>>,
+}
+
+impl Behind {
+    /// Whether a claim asks for the journal of a run, and for what started it if that is no larger.
+    #[must_use]
+    pub const fn is_asked_for(run: &Run) -> bool {
+        run.journal_bytes <= CLAIM_MAX_BYTES
+    }
+
+    /// What started a run.
+    pub fn started_with(&mut self, run: RunId, invocation: Invocation) {
+        self.started_with.insert(run, invocation);
+    }
+
+    /// The next row of the journal of a run.
+    pub fn journaled(&mut self, run: RunId, row: Result<JournalEntry, RestoreInvalid>) {
+        let rows = self.journals.entry(run).or_insert_with(|| Ok(Vec::new()));
+        match (row, &mut *rows) {
+            (Ok(row), Ok(rows)) => rows.push(row),
+            (Ok(_), Err(_)) => {}
+            (Err(invalid), _) => *rows = Err(invalid),
+        }
+    }
+
+    /// What started a run.
+    #[must_use]
+    pub fn invocation(&self, run: RunId) -> Option<&Invocation> {
+        self.started_with.get(&run)
+    }
+
+    /// What started a run, and what of its journal its row counts: a journal only grows.
+    #[must_use]
+    pub fn take(&mut self, run: RunId, seq: u64) -> (Option<Invocation>, Vec<JournalEntry>) {
+        let journal = self.journals.remove(&run).and_then(Result::ok);
+        let invocation = self.started_with.remove(&run);
+        if seq > 0 && journal.is_none() {
+            return (None, Vec::new());
+        }
+        let mut journal = journal.unwrap_or_default();
+        journal.retain(|row| row.seq < seq);
+        (invocation, journal)
+    }
+}
+
 /// A run as it comes to a worker.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Begun {
@@ -116,8 +166,7 @@ impl Begun {
     pub fn stored(
         self,
         receipt: Receipt,
-        invocation: Option<Invocation>,
-        mut journal: Vec<JournalEntry>,
+        (invocation, mut journal): (Option<Invocation>, Vec<JournalEntry>),
         now: Timestamp,
     ) -> Stored {
         let Self { commit, inputs } = self;

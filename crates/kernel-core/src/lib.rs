@@ -34,7 +34,7 @@ mod trace;
 mod values;
 
 pub use apply::apply;
-pub use begin::{Begun, Coming, Plans};
+pub use begin::{Begun, Behind, Coming, Plans};
 pub use budget::{
     AMOUNT_MAX, Amount, Amounts, Budget, BudgetLine, Counter, Exceeded, NotAnAmount, StepCharge,
 };

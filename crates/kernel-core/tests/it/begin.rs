@@ -72,7 +72,7 @@ fn a_new_run_has_its_inputs_with_its_first_claim() {
     let after = &begun.commit.after;
     assert_eq!((after.state(), after.seq, after.revision), (RunState::Running, 1, 1));
     let receipt = Receipt::attest(&begun.commit.after);
-    let stored = begun.stored(receipt, Some(invocation.clone()), Vec::new(), NOW);
+    let stored = begun.stored(receipt, (Some(invocation.clone()), Vec::new()), NOW);
     let journal = stored.journal.clone().unwrap();
     assert_eq!(journal[0].facts, [Fact::InputsComputed { inputs: json!({}) }]);
     assert_eq!((journal[0].seq, journal[0].generation, journal[0].at), (0, 1, NOW));

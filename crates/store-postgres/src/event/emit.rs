@@ -70,7 +70,7 @@ impl New {
             Self::Queued(_) => None,
             Self::Started(begun, with) => {
                 let receipt = Receipt::attest(&begun.commit.after);
-                Some(begun.stored(receipt, Some(with), Vec::new(), now))
+                Some(begun.stored(receipt, (Some(with), Vec::new()), now))
             }
         }
     }

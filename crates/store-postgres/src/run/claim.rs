@@ -4,15 +4,15 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 
 use surefoot_kernel_core::{
-    Begun, ClaimRequest, Coming, Commit, Lease, Receipt, RowInput, Run, StoreError, Stored,
+    Begun, Behind, ClaimRequest, Coming, Commit, Lease, Receipt, RowInput, Run, StoreError, Stored,
     TakeOverRequest, Timestamp, decide_row,
 };
 
+use super::behind;
 use super::load::read_result;
 use super::lock::{Locks, hash};
 use super::read::{lock_run, readable};
 use super::row::{Head, read_run};
-use super::whole::Whole;
 use super::write::{Write, write_all};
 use crate::error::Fault;
 use crate::keys::Key;
@@ -57,15 +57,15 @@ async fn claim(
 ) -> Result<Vec<Stored>, Fault> {
     let due = match first_readable(conn, request, now).await? {
         Found::Claimed(runs) => {
-            let whole = Whole::read(conn, runs.iter()).await?;
-            return Ok(whole.stored(runs, now));
+            let behind = behind::read(conn, runs.iter()).await?;
+            return Ok(as_claimed(runs, behind, now));
         }
         Found::Due(due) => due,
     };
-    let mut whole = Whole::read(conn, due.iter().map(|(_, run)| run)).await?;
+    let mut behind = behind::read(conn, due.iter().map(|(_, run)| run)).await?;
     let mut begun: Vec<(Head, Begun)> = Vec::with_capacity(due.len());
     for (head, run) in due {
-        let coming = Coming::of(&run, whole.invocation(run.id));
+        let coming = Coming::of(&run, behind.invocation(run.id));
         if let Ok(begins) = request.plans.begin(coming, request.lease(now), now) {
             begun.push((head, begins));
         }
@@ -82,11 +82,19 @@ async fn claim(
     drop(writes);
     let stored = begun.into_iter().map(|(_, begins)| {
         let before = begins.commit.before;
-        let (invocation, journal) = whole.take(before.run, before.seq);
         let receipt = Receipt::attest(&begins.commit.after);
-        begins.stored(receipt, invocation, journal, now)
+        begins.stored(receipt, behind.take(before.run, before.seq), now)
     });
     Ok(stored.collect())
+}
+
+/// Runs that were claimed before, as they are now.
+fn as_claimed(runs: Vec<Run>, mut behind: Behind, now: Timestamp) -> Vec<Stored> {
+    let stored = |run: Run| {
+        let (invocation, journal) = behind.take(run.id, run.seq);
+        Stored { receipt: Receipt::attest(&run), run, invocation, journal: Ok(journal), now }
+    };
+    runs.into_iter().map(stored).collect()
 }
 
 /// The first due runs that can be read. Those that cannot stay where they stand, at the front: as many more are asked

@@ -3,6 +3,7 @@
 //! What becomes of a run is the core's word (`decide_row`, `apply`), said on the row as it was locked; nothing here
 //! repeats its rules.
 
+mod behind;
 pub(crate) mod claim;
 pub(crate) mod columns;
 pub(crate) mod commit;
@@ -18,7 +19,6 @@ pub(crate) mod renew;
 pub(crate) mod row;
 pub(crate) mod session;
 pub(crate) mod wake;
-pub(crate) mod whole;
 pub(crate) mod write;
 
 /// The types that runs are sent as.

@@ -209,7 +209,7 @@ impl<'e> NewRun<'e> {
             Self::Queued(..) => None,
             Self::Started(begun, _, with) => {
                 let receipt = Receipt::attest(&begun.commit.after);
-                Some(begun.stored(receipt, Some(with), Vec::new(), now))
+                Some(begun.stored(receipt, (Some(with), Vec::new()), now))
             }
         }
     }

@@ -3,14 +3,14 @@
 use sqlx::{Row, SqliteConnection};
 
 use surefoot_kernel_core::{
-    Begun, ClaimRequest, Coming, Commit, Lease, Receipt, RowInput, Run, RunId, StoreError, Stored,
-    TakeOverRequest, Timestamp, decide_row,
+    Begun, Behind, ClaimRequest, Coming, Commit, Lease, Receipt, RowInput, Run, RunId, StoreError,
+    Stored, TakeOverRequest, Timestamp, decide_row,
 };
 
+use super::behind;
 use super::load::read_result;
 use super::read::{run_by_id, runs_by_no};
 use super::row::{Head, read_run};
-use super::whole::Whole;
 use super::write::{Write, write_all};
 use crate::error::Fault;
 use crate::sql;
@@ -42,14 +42,14 @@ async fn claim(
 ) -> Result<Vec<Stored>, Fault> {
     let before = claimed_before(conn, request).await?;
     if !before.is_empty() {
-        let whole = Whole::read(conn, &before).await?;
-        return Ok(whole.stored(before, now));
+        let behind = behind::read(conn, &before).await?;
+        return Ok(as_claimed(before, behind, now));
     }
     let runs = first_readable(conn, request, now).await?;
-    let mut whole = Whole::read(conn, &runs).await?;
+    let mut behind = behind::read(conn, &runs).await?;
     let mut begun: Vec<(Head, Begun)> = Vec::with_capacity(runs.len());
     for (head, run) in runs {
-        let coming = Coming::of(&run, whole.invocation(run.id));
+        let coming = Coming::of(&run, behind.invocation(run.id));
         if let Ok(begins) = request.plans.begin(coming, request.lease(now), now) {
             begun.push((head, begins));
         }
@@ -66,11 +66,19 @@ async fn claim(
     drop(writes);
     let stored = begun.into_iter().map(|(_, begins)| {
         let before = begins.commit.before;
-        let (invocation, journal) = whole.take(before.run, before.seq);
         let receipt = Receipt::attest(&begins.commit.after);
-        begins.stored(receipt, invocation, journal, now)
+        begins.stored(receipt, behind.take(before.run, before.seq), now)
     });
     Ok(stored.collect())
+}
+
+/// Runs that were claimed before, as they are now.
+fn as_claimed(runs: Vec<(Head, Run)>, mut behind: Behind, now: Timestamp) -> Vec<Stored> {
+    let stored = |(_, run): (Head, Run)| {
+        let (invocation, journal) = behind.take(run.id, run.seq);
+        Stored { receipt: Receipt::attest(&run), run, invocation, journal: Ok(journal), now }
+    };
+    runs.into_iter().map(stored).collect()
 }
 
 /// Whether a claim would find anything: asked on a reading connection, so that an idle worker writes nothing.

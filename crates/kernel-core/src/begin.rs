@@ -14,6 +14,12 @@ use crate::{
 
 /// Plans that a worker has read, by version: a store that knows the plan of a new run records its inputs together with
 /// the claim, which saves a commit. A clone is cheap.
+///
+/// ```
+/// use surefoot_kernel_core::Plans;
+/// // A worker that has read no plan yet claims all the same, and computes the inputs itself.
+/// assert!(Plans::default().is_empty());
+/// ```
 #[derive(Clone, Default, PartialEq)]
 pub struct Plans(Arc<BTreeMap<VersionId, Arc<Plan>>>);
 
@@ -36,12 +42,6 @@ impl Plans {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
-    }
-
-    /// Whether the plan of a version is among them.
-    #[must_use]
-    pub fn has(&self, version: VersionId) -> bool {
-        self.0.contains_key(&version)
     }
 
     /// Claims a run for a worker. A new one whose plan is known here has its inputs with it, if they can be computed:

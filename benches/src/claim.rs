@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use surefoot::prelude::*;
-use surefoot_kernel_core::{ClaimRequest, Mode, Scan};
+use surefoot_kernel_core::{ClaimRequest, Mode, Plans, Scan};
 
 use crate::load::APP;
 use crate::measure::{mark, millis};
@@ -64,6 +64,7 @@ async fn claims<S: TxStore>(
             nonce,
             lease: LEASE,
             tree: None,
+            plans: Plans::default(),
         };
         let began = Instant::now();
         claimed += store.run_claim(request).await?.len();

@@ -1,5 +1,6 @@
 //! The load programs behind `cargo xtask bench`: one workload on one store, and its figures as one JSON line.
 
+mod backlog;
 mod claim;
 mod emit;
 mod fence;
@@ -66,6 +67,8 @@ pub(crate) enum Workload {
     Steps,
     /// Events, each with the run that it starts; nobody works.
     Emit,
+    /// Runs that all wait before the worker starts, until their known ends.
+    Backlog,
     /// Claims and passes of recovery (PostgreSQL).
     Claim,
     /// The least that transactional steps cost, without a kernel (PostgreSQL).

@@ -51,6 +51,7 @@ impl Measured {
         let steps = match args.workload {
             Workload::Emit => args.runs,
             Workload::Steps
+            | Workload::Backlog
             | Workload::Limit
             | Workload::Claim
             | Workload::Soak

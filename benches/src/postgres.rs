@@ -9,7 +9,7 @@ use surefoot::prelude::*;
 
 use crate::load::{self, AddOnce, AddPure, AddRemote, Begin, Sum};
 use crate::measure::{self, Counted};
-use crate::{Args, Failed, Workload, claim, emit, fence, fill, limit, look, soak};
+use crate::{Args, Failed, Workload, backlog, claim, emit, fence, fill, limit, look, soak};
 
 /// How long a worker may take to stop.
 const STOP: Duration = Duration::from_secs(5);
@@ -76,7 +76,7 @@ async fn in_database(args: &Args, url: &str) -> Result<String, Failed> {
         Workload::Fence => fence::run(args, &kernel, module).await,
         Workload::Soak => soak(args, &kernel, module, &mut conn).await,
         Workload::Look => look::run(args, &kernel, module, &mut conn).await,
-        Workload::Steps | Workload::Emit | Workload::Limit => {
+        Workload::Steps | Workload::Backlog | Workload::Emit | Workload::Limit => {
             load(args, &kernel, module, &mut conn).await
         }
     }
@@ -104,6 +104,7 @@ async fn load(
     let (before, were) = (written(conn).await?, count(conn, 0).await?);
     let measured = match args.workload {
         Workload::Emit => emit::run(args, kernel).await?,
+        Workload::Backlog => backlog::run(args, kernel, module).await?,
         Workload::Steps
         | Workload::Claim
         | Workload::Limit
@@ -116,6 +117,7 @@ async fn load(
     let ended = match args.workload {
         Workload::Emit => queued(conn).await?,
         Workload::Steps
+        | Workload::Backlog
         | Workload::Claim
         | Workload::Limit
         | Workload::Soak

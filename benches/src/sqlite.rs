@@ -5,7 +5,7 @@ use surefoot::sqlite::sqlx::{self, Connection, SqliteConnection};
 
 use crate::load::{self, AddOnce, AddPure, AddRemote, Begin, Sum};
 use crate::measure::{self, Counted};
-use crate::{Args, Failed, Workload, emit};
+use crate::{Args, Failed, Workload, backlog, emit};
 
 /// A statement of the application in each step: one row, so that it is always the same work.
 #[derive(Debug, Clone, Copy)]
@@ -50,6 +50,7 @@ pub(crate) async fn run(args: &Args, file: &str) -> Result<String, Failed> {
     let measured = match args.workload {
         Workload::Steps => measure::run(args, &kernel, module).await?,
         Workload::Emit => emit::run(args, &kernel).await?,
+        Workload::Backlog => backlog::run(args, &kernel, module).await?,
         Workload::Claim | Workload::Limit | Workload::Soak | Workload::Fence | Workload::Look => {
             return Err("this workload is for PostgreSQL only".into());
         }

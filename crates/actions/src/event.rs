@@ -4,12 +4,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use surefoot_kernel_core::{
-    CheckedEvent, CheckedSignal, Code, EffectKey, Emit, EmitError, Event, EventId,
-    SendSignal as Send, Signal, SignalError, TxStore,
+    CheckedEvent, CheckedSignal, Code, EffectKey, Emit, EmitError, Event, EventId, RunId,
+    SendSignal as Send, Signal, SignalError, StepKey, TxStore, WorkflowKey,
 };
 use surefoot_language::{
-    Access, ActionResult, PlanResult, Planned, StepCx, Stop, Transactional, TransactionalCx,
+    Access, ActionResult, ConfigRemark, PlanResult, Planned, StepCx, Stop, Transactional,
+    TransactionalCx,
 };
+
+use crate::config::{Draft, refused};
 
 /// The event cannot be recorded as it is.
 pub const EVENT_INVALID: &str = "EVENT_INVALID";
@@ -65,7 +68,7 @@ impl<S: TxStore> EmitEvent<S> {
     }
 }
 
-fn event_of(cx: &StepCx, input: &EventInput) -> Result<CheckedEvent, Stop> {
+fn bare(input: &EventInput) -> Event {
     let EventInput { kind, data, context, dedupe_key, workflow } = input.clone();
     let mut event = Event::new(kind, data).context(context).deferred();
     if let Some(key) = dedupe_key {
@@ -74,6 +77,11 @@ fn event_of(cx: &StepCx, input: &EventInput) -> Result<CheckedEvent, Stop> {
     if let Some(workflow) = workflow {
         event = event.target(workflow);
     }
+    event
+}
+
+fn event_of(cx: &StepCx, input: &EventInput) -> Result<CheckedEvent, Stop> {
+    let mut event = bare(input);
     if let Some(actor) = &cx.invocation().actor {
         event = event.authorization(json!({ "actor": actor }));
     }
@@ -91,9 +99,10 @@ fn emit_stop(error: EmitError) -> Stop {
     Stop::from(error)
 }
 
-/// Made of the step, so that every attempt of it names the same event.
-fn id_of(cx: &StepCx) -> EventId {
-    let key = EffectKey::of(cx.run_id(), cx.step_key());
+/// The id of the event that a step records. Made of the step, so that every attempt of it names the same one.
+#[must_use]
+pub fn event_id(run: RunId, step: &StepKey) -> EventId {
+    let key = EffectKey::of(run, step);
     let mut bytes = [0; 16];
     let pairs = key.as_str().as_bytes().chunks_exact(2);
     for (byte, pair) in bytes.iter_mut().zip(pairs) {
@@ -121,7 +130,7 @@ impl<S: TxStore> Transactional<S::Tx> for EmitEvent<S> {
         let emit = Emit {
             app: cx.app().clone(),
             scope: cx.scope().clone(),
-            id: id_of(cx),
+            id: event_id(cx.run_id(), cx.step_key()),
             event: event_of(cx, &input)?,
             eager: None,
         };
@@ -138,6 +147,36 @@ impl<S: TxStore> Transactional<S::Tx> for EmitEvent<S> {
             Ok(_) => planned,
             Err(stop) => planned.issue(stop.message().to_owned()),
         })
+    }
+}
+
+/// What a step would refuse, of as much of its config as is written.
+pub(crate) fn judge_event(draft: &Draft) -> Vec<ConfigRemark> {
+    let config = draft.filled(stand_in);
+    let input: Option<EventInput> = serde_json::from_value(config).ok();
+    let refusal = input.and_then(|input| {
+        let target =
+            input.workflow.as_ref().map_or(Ok(()), |it| WorkflowKey::from(it.as_str()).check());
+        let target = target.map_err(|bad| bad.to_string());
+        target.and_then(|()| bare(&input).check().map(drop).map_err(|why| why.to_string())).err()
+    });
+    refusal.map(|why| refused("", why)).into_iter().collect()
+}
+
+/// The same for a signal.
+pub(crate) fn judge_signal(draft: &Draft) -> Vec<ConfigRemark> {
+    let config = draft.filled(stand_in);
+    let input: Option<SignalInput> = serde_json::from_value(config).ok();
+    let refusal = input.and_then(|input| signal_of(&input).err());
+    refusal.map(|stop| refused("", stop.message())).into_iter().collect()
+}
+
+/// What an expression gives may be anything.
+fn stand_in(pointer: &str) -> (String, Option<Value>) {
+    match pointer {
+        "/type" | "/kind" | "/key" => (pointer.to_owned(), Some(json!("computed"))),
+        "/dedupeKey" | "/workflow" => (pointer.to_owned(), None),
+        _ => (pointer.to_owned(), Some(Value::Null)),
     }
 }
 

@@ -29,6 +29,8 @@
 
 #[cfg(feature = "ai")]
 pub mod ai;
+#[cfg(any(feature = "http", feature = "events", feature = "ai"))]
+mod config;
 #[cfg(feature = "events")]
 pub mod event;
 #[cfg(feature = "http")]
@@ -38,3 +40,6 @@ pub mod message;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub mod query;
 pub mod secret;
+
+#[cfg(any(feature = "http", feature = "events", feature = "ai"))]
+pub use config::check_config;

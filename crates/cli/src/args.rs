@@ -52,7 +52,8 @@ pub(crate) struct Global {
         value_parser = App::from_str
     )]
     pub(crate) app: Option<App>,
-    /// The scope inside the application; of a run that is named, it must be the run's.
+    /// The scope inside the application; where that has workflows in one alone, that one. Of a run that is named, it must be
+    /// the run's.
     #[arg(
         long,
         global = true,

@@ -3,11 +3,17 @@
 use std::net::IpAddr;
 
 use surefoot_actions::ai::{Ai, AiWorker, Classify, ClassifyMany, Extract, GenerateText, OpenAi};
+use surefoot_actions::check_config;
 use surefoot_actions::event::{EmitEvent, SendSignal};
 use surefoot_actions::http::{HttpCall, HttpClient, HttpRequest};
 use surefoot_actions::secret::{EnvSecrets, Secrets as _};
+use surefoot_kernel_core::expr::Template;
+use surefoot_kernel_core::plan::Plan;
 use surefoot_kernel_core::{App, RunId};
-use surefoot_language::{Manifest, Module, ModuleBuilder, On};
+use surefoot_language::{
+    ActionDecl, Bindings, ConfigRemark, Findings, Manifest, Module, ModuleBuilder, On, bind,
+    compile_judged,
+};
 use surefoot_store_sqlite::{SqliteStore, SqliteTx};
 
 use crate::error::CliError;
@@ -50,6 +56,27 @@ pub(crate) async fn manifest() -> Result<Manifest, CliError> {
     Ok(whole(&scratch, &Settings::default())?.manifest().clone())
 }
 
+/// Has the configs of ready-made actions judged as their steps would, also those that an application's module has: they
+/// are told by name and schema.
+pub(crate) fn judging(own: &Manifest) -> impl Fn(&ActionDecl, &Template) -> Vec<ConfigRemark> {
+    |action, config| match own.action(&action.name) {
+        Some(known) if known.input == action.input => check_config(&action.name, config),
+        Some(_) | None => Vec::new(),
+    }
+}
+
+/// A plan, with what there is to say of its source all the same; or what is wrong with it.
+pub(crate) async fn compile_and_bind(
+    source: &str,
+    manifest: &Manifest,
+    bindings: &Bindings,
+) -> Result<Result<(Plan, Findings), Findings>, CliError> {
+    let own = self::manifest().await?;
+    let compiled = compile_judged(source, manifest, &judging(&own));
+    let Some(ir) = compiled.ir else { return Ok(Err(compiled.findings)) };
+    Ok(bind(&ir, manifest, bindings).map(|plan| (plan, compiled.findings)))
+}
+
 /// With every action, whether or not this process could carry it out: for checks and previews.
 pub(crate) fn whole(
     store: &SqliteStore,
@@ -81,6 +108,19 @@ pub(crate) fn for_tree(
     }
     let worker = AiWorker::new(app.clone(), store.clone(), provider).lane(&lane);
     Ok(BuiltInModule { module: built(with_ai(module, &ai))?, ai: Some(worker) })
+}
+
+/// Refuses a place where no model could ever be asked.
+pub(crate) fn check_place(settings: &Settings) -> Result<(), CliError> {
+    let Some(place) = &settings.ai else { return Ok(()) };
+    let provider = OpenAi::new(client(settings)?, &place.url);
+    provider.check().map_err(|why| {
+        CliError::Usage(format!(
+            "`--ai-url {}`: {why}; write it as in `https://HOST/v1`, and allow a network that is not of the public internet with \
+             `--allow-network`",
+            place.url
+        ))
+    })
 }
 
 /// Whether this process has a secret. One that cannot be read just now is there all the same.

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::path::PathBuf;
 
 use surefoot_console::ServeError;
-use surefoot_kernel_core::{EmitError, PublishError, StoreError};
+use surefoot_kernel_core::{EmitError, Failure, PublishError, StoreError, WorkflowKey};
 use surefoot_operator::OperatorError;
 use surefoot_sync_core::SyncError;
 use surefoot_worker::WorkerError;
@@ -54,6 +54,9 @@ pub(crate) enum CliError {
     },
     #[error("{what} is not usable: {why}")]
     Input { what: String, why: String },
+    /// Told before anything was started.
+    #[error("the inputs do not fit `{workflow}`, and nothing was started: {}; {takes}", .why.message)]
+    Inputs { workflow: WorkflowKey, why: Box<Failure>, takes: String },
     #[error(
         "`{verb}` was not confirmed, and nothing was changed: add `--yes`, or answer on a terminal"
     )]
@@ -121,6 +124,7 @@ impl CliError {
             Self::NotAStore(_)
             | Self::Unreadable { .. }
             | Self::Input { .. }
+            | Self::Inputs { .. }
             | Self::NotConfirmed { .. }
             | Self::Usage(_)
             | Self::Serve(ServeError::Unguarded { .. }) => Exit::Usage,
@@ -142,6 +146,7 @@ impl CliError {
                 error.code().map(|code| code.to_string())
             }
             Self::Emit(error) => error.code().map(|code| code.to_string()),
+            Self::Inputs { why, .. } => Some(why.code.to_string()),
             Self::Store { .. }
             | Self::Broker { .. }
             | Self::Sync(_)

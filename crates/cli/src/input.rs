@@ -55,8 +55,11 @@ pub(crate) fn json_of(what: &str, given: &str) -> Result<Value, CliError> {
         Err(_) if given == "-" || Path::new(given).is_file() => text_of(Path::new(given))?,
         Err(error) => {
             let place = place_of(&error.pointer);
-            let why =
-                format!("it is neither a file nor JSON that can be kept{place}: {}", error.rule);
+            let no_json = format!("no JSON that can be kept{place}: {}", error.rule);
+            let why = match looked_for(given) {
+                None => format!("it is {no_json}"),
+                Some(path) => format!("there is no file `{path}`, and it is {no_json}"),
+            };
             return Err(CliError::Input { what: what.to_owned(), why });
         }
     };
@@ -65,6 +68,13 @@ pub(crate) fn json_of(what: &str, given: &str) -> Result<Value, CliError> {
         let why = format!("`{given}` holds no JSON that can be kept{place}: {}", error.rule);
         CliError::Input { what: what.to_owned(), why }
     })
+}
+
+/// Where a file was looked for, unless the text was meant to be JSON.
+fn looked_for(given: &str) -> Option<String> {
+    let is_meant_as_json = given.trim_start().starts_with(['{', '[', '"']);
+    let path = (!is_meant_as_json).then(|| std::path::absolute(given).ok()).flatten()?;
+    Some(path.display().to_string())
 }
 
 fn place_of(pointer: &str) -> String {
@@ -94,7 +104,11 @@ mod tests {
         assert_eq!(json_of("data", "7").unwrap(), 7);
         let error = json_of("data", r#"{"a": 1, "a": 2}"#).unwrap_err();
         assert!(error.to_string().contains("at `/a`"), "{error}");
-        assert!(json_of("data", "no-such-file").is_err());
+        assert!(error.to_string().starts_with("data is not usable: it is no JSON"), "{error}");
+        let missing = json_of("data", "no-such-file.json").unwrap_err().to_string();
+        let path = std::env::current_dir().unwrap().join("no-such-file.json");
+        let wanted = format!("data is not usable: there is no file `{}`", path.display());
+        assert!(missing.starts_with(&wanted), "{missing}");
     }
 
     #[test]

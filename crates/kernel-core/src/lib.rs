@@ -6,6 +6,7 @@
 //! repeated and never silently dropped.**
 
 mod apply;
+mod begin;
 mod budget;
 mod cancel;
 pub mod canonical;
@@ -33,6 +34,7 @@ mod trace;
 mod values;
 
 pub use apply::apply;
+pub use begin::{Begun, Behind, Coming, Plans};
 pub use budget::{
     AMOUNT_MAX, Amount, Amounts, Budget, BudgetLine, Counter, Exceeded, NotAnAmount, StepCharge,
 };
@@ -70,19 +72,19 @@ pub use id::{App, EventId, IdError, RunId, Scope, SessionId, StepKey, VersionId,
 pub use interpreter::{Cursor, LOOP_VALUE_MAX_BYTES, Next, RestoreInvalid};
 pub use name::{BadName, NAME_MAX_CHARS, NameRule, REASON_MAX_CHARS, check_actor, check_tag};
 pub use ports::{
-    Activate, Activation, ActivationSet, AppHealth, Audit, AuditRow, BoxFuture, ChildStore,
-    ChildrenCreated, ChildrenOn, ChildrenPage, ChildrenRequest, ClaimRequest, ClaimTasks, Clock,
-    Commit, Committed, CreateChildren, CreateDryRun, Delete, Deleted, Dispatched, Eager, EffectRow,
-    Emission, Emit, EmitError, EventFilter, EventRow, EventStatus, EventStore, Expired, Fence,
-    FenceError, GroupRow, Ids, JournalEntry, JournalPage, JournalText, LoadRequest, Locked,
-    Measure, NewTask, NotWritten, OpenEffectRow, OperatorStore, Page, PassTime, Place, PlanStore,
-    Prunable, Prune, Pruned, Publish, PublishError, Published, Recovered, Redrive, Redriven,
-    RenewRequest, Renewed, RetentionError, RetentionStore, RunCount, RunDetail, RunFilter, RunRow,
-    RunSpan, RunStore, Scan, ScheduleRow, Schedules, SendSignal, SessionReport, SessionRow,
-    SetActivation, SignalError, SignalRow, SignalSent, Source, Standing, StoreError, StoreFact,
-    Stored, StoredVersion, TASK_SIGNAL, TIMELINE_MAX_SLICES, TakeOverRequest, Task, TaskEnd,
-    TaskEnded, TaskHold, TaskState, TaskStore, Trace, TxStore, TxWork, ValueResolver, WakeBus,
-    Work, WorkDue, WorkflowRow,
+    Activate, Activation, ActivationSet, AppHealth, Audit, AuditRow, BoxFuture, CLAIM_MAX_BYTES,
+    ChildStore, ChildrenCreated, ChildrenOn, ChildrenPage, ChildrenRequest, ClaimRequest,
+    ClaimTasks, Clock, Commit, Committed, CreateChildren, CreateDryRun, Delete, Deleted,
+    Dispatched, Eager, EffectRow, Emission, Emit, EmitError, EventFilter, EventRow, EventStatus,
+    EventStore, Expired, Fence, FenceError, GroupRow, Ids, JournalEntry, JournalPage, JournalText,
+    LoadRequest, Locked, Measure, NewTask, NotWritten, OpenEffectRow, OperatorStore, Page,
+    PassTime, Place, PlanStore, Prunable, Prune, Pruned, Publish, PublishError, Published,
+    Recovered, Redrive, Redriven, RenewRequest, Renewed, RetentionError, RetentionStore, RunCount,
+    RunDetail, RunFilter, RunRow, RunSpan, RunStore, Scan, ScheduleRow, Schedules, SendSignal,
+    SessionReport, SessionRow, SetActivation, SignalError, SignalRow, SignalSent, Source, Standing,
+    StoreError, StoreFact, Stored, StoredVersion, TASK_SIGNAL, TIMELINE_MAX_SLICES,
+    TakeOverRequest, Task, TaskEnd, TaskEnded, TaskHold, TaskState, TaskStore, Trace, TxStore,
+    TxWork, ValueResolver, WakeBus, Work, WorkDue, WorkflowRow,
 };
 pub use run::{
     Attention, CancelRequest, Failure, Fenced, Lease, Mode, OpenEffect, Origin, Parent, Phase,

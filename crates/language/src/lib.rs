@@ -27,7 +27,9 @@ pub use answer::{
 };
 pub use bind::{Bindings, bind, compile_and_bind};
 pub use binding::{AnyStore, Binding, Fenced, Join, On, RunsOn};
-pub use compile::{Compiled, Ir, check_beside, compile, next_due};
+pub use compile::{
+    Compiled, ConfigRemark, Ir, JudgeConfig, check_beside, compile, compile_judged, next_due,
+};
 pub use context::{
     AmbiguousCx, ChildrenOnStep, Detached, IdempotentCx, PureCx, Resumed, StepCx, StepData,
     StepPort, TransactionalCx,

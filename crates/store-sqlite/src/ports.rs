@@ -42,7 +42,7 @@ impl RunStore for SqliteStore {
         self.writer().ask(dry_run::Create(create)).await
     }
 
-    async fn run_claim(&self, request: ClaimRequest) -> Result<Vec<Run>, StoreError> {
+    async fn run_claim(&self, request: ClaimRequest) -> Result<Vec<Stored>, StoreError> {
         let now = self.now();
         let asked = request.clone();
         let any = self.read(move |conn| {
@@ -85,6 +85,11 @@ impl RunStore for SqliteStore {
         let list =
             self.read(move |conn| Box::pin(async move { renew::canceled(conn, &held).await }));
         list.await
+    }
+
+    async fn run_open(&self, app: &App, runs: &[RunId]) -> Result<Vec<RunId>, StoreError> {
+        let (app, runs) = (app.clone(), runs.to_vec());
+        self.read(move |conn| Box::pin(async move { load::open(conn, &app, &runs).await })).await
     }
 
     async fn run_recover(&self, scan: Scan) -> Result<Recovered, StoreError> {

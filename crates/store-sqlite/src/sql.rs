@@ -246,6 +246,9 @@ row_statements! {
     RUN_PAYLOAD_WRITE = "run/payload_write", "(?, ?, ?, ?, ?, ?)",
     RUN_HEADS = "run/heads", "?",
     RUN_BY_NO = "run/by_no", "?",
+    RUN_STARTED_WITH = "run/started_with", "?",
+    RUN_JOURNALS = "run/journals", "?",
+    RUN_OPEN = "run/open", "?",
     RUN_RENEW = "run/renew", "?",
     RUN_PLAIN = "run/plain", "(?, ?, ?, ?, ?, ?)",
     RUN_PLAIN_STEP = "run/plain_step", "(?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -272,9 +275,10 @@ pub(crate) static RUN_STEPS: LazyLock<Rows> =
 pub(crate) static EVENT_RECORD: LazyLock<Rows> =
     LazyLock::new(|| Rows::together(&[&EVENT_INSERT, &EVENT_PAYLOAD_WRITE]));
 
-/// New runs, what they are started with, and their counters.
-pub(crate) static RUN_START: LazyLock<Rows> =
-    LazyLock::new(|| Rows::together(&[&RUN_INSERT, &RUN_PAYLOAD_WRITE, &BUDGET_OPEN]));
+/// New runs, what they are started with, their counters, and what is journaled of them from the beginning.
+pub(crate) static RUN_START: LazyLock<Rows> = LazyLock::new(|| {
+    Rows::together(&[&RUN_INSERT, &RUN_PAYLOAD_WRITE, &BUDGET_OPEN, &RUN_PLAIN_JOURNAL])
+});
 
 /// Every statement by name, in each of its sizes.
 pub(crate) fn all() -> Vec<(&'static str, &'static str)> {

@@ -55,6 +55,7 @@ methods! {
     RunTakeOver = "run_take_over" write,
     LeaseRenew = "lease_renew" write,
     CancelList = "cancel_list" read,
+    RunOpen = "run_open" read,
     RunRecover = "run_recover" write,
     WorkDue = "work_due" read,
     FootprintList = "footprint_list" read,

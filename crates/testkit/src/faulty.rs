@@ -60,7 +60,7 @@ impl<S: TxStore> RunStore for FaultyStore<S> {
         self.plan.through(Method::DryRunCreate, self.inner.dry_run_create(create)).await
     }
 
-    async fn run_claim(&self, request: ClaimRequest) -> Result<Vec<Run>, StoreError> {
+    async fn run_claim(&self, request: ClaimRequest) -> Result<Vec<Stored>, StoreError> {
         self.plan.through(Method::RunClaim, self.inner.run_claim(request)).await
     }
 
@@ -103,6 +103,10 @@ impl<S: TxStore> RunStore for FaultyStore<S> {
 
     async fn cancel_list(&self, held: &[Stamp]) -> Result<Vec<RunId>, StoreError> {
         self.plan.through(Method::CancelList, self.inner.cancel_list(held)).await
+    }
+
+    async fn run_open(&self, app: &App, runs: &[RunId]) -> Result<Vec<RunId>, StoreError> {
+        self.plan.through(Method::RunOpen, self.inner.run_open(app, runs)).await
     }
 
     async fn run_recover(&self, scan: Scan) -> Result<Recovered, StoreError> {

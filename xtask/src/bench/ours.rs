@@ -43,7 +43,7 @@ enum When {
 
 const AT_BEST: &[usize] = &[50, 200, 500];
 
-const WORKLOADS: [Workload; 15] = [
+const WORKLOADS: [Workload; 16] = [
     Workload {
         when: When::Always,
         ..Workload::ten("ten_idempotent_50", "idempotent", &[50], 3_000)
@@ -64,6 +64,10 @@ const WORKLOADS: [Workload; 15] = [
     Workload {
         more: &["--workload", "emit"],
         ..Workload::ten("emit_now_50", "idempotent", &[50], 10_000)
+    },
+    Workload {
+        more: &["--workload", "backlog"],
+        ..Workload::ten("ten_idempotent_200_from_a_backlog", "idempotent", &[200], 6_000)
     },
     Workload {
         more: &["--workload", "fence"],

@@ -5,12 +5,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use surefoot_kernel_core::Code;
 use surefoot_language::{
-    Access, ActionResult, Cost, Idempotent, IdempotentCx, PlanResult, StepCx, Stop,
+    Access, ActionResult, ConfigRemark, Cost, Idempotent, IdempotentCx, PlanResult, StepCx, Stop,
 };
 
 use super::request::{AiMessage, AiRequest, AiUsage};
 use super::task::{Ai, AiTuning, Asked, cost, planned};
 use super::{AI_LABELS_MAX, AI_TEXTS_MAX, AI_UNREADABLE};
+use crate::config::{Draft, refused};
 
 /// What an action tells a model, and what it makes of the answer: the rest is the same for all.
 macro_rules! ai_action {
@@ -29,9 +30,19 @@ macro_rules! ai_action {
                 Self { ai }
             }
 
-            fn request(&self, input: &$input) -> Result<AiRequest, String> {
+            fn asked(input: &$input) -> Result<Asked<'_>, String> {
                 let ask: fn(&$input) -> Result<Asked<'_>, String> = $ask;
-                self.ai.request(ask(input)?)
+                ask(input)
+            }
+
+            fn request(&self, input: &$input) -> Result<AiRequest, String> {
+                self.ai.request(Self::asked(input)?)
+            }
+
+            /// What is wrong with a config, whatever the module offers.
+            fn refusal(config: Value) -> Option<String> {
+                let input: $input = serde_json::from_value(config).ok()?;
+                Self::asked(&input).and_then(|asked| asked.check()).err()
             }
         }
 
@@ -238,6 +249,26 @@ ai_action! {
         Ok(Asked { tuning: &input.tuning, messages, schema })
     };
     |_, value, (model, usage)| Some(ExtractOutput { value, model, usage })
+}
+
+/// What a step of one of them would refuse, of as much of its config as is written.
+pub(crate) fn judge(action: &str, draft: &Draft) -> Vec<ConfigRemark> {
+    let config = draft.filled(|pointer| match pointer.split('/').nth(1).unwrap_or_default() {
+        "schema" => ("/schema".to_owned(), Some(json!({ "type": "object" }))),
+        "labels" if pointer == "/labels" => (pointer.to_owned(), Some(json!(["a", "b"]))),
+        "texts" if pointer == "/texts" => (pointer.to_owned(), Some(json!(["a"]))),
+        // Each as another one: which of them are equal is not known.
+        "labels" | "texts" | "text" | "prompt" => (pointer.to_owned(), Some(json!(pointer))),
+        other => (format!("/{other}"), None),
+    });
+    let refusal = match action {
+        GenerateText::NAME => GenerateText::refusal(config),
+        Classify::NAME => Classify::refusal(config),
+        ClassifyMany::NAME => ClassifyMany::refusal(config),
+        Extract::NAME => Extract::refusal(config),
+        _ => None,
+    };
+    refusal.map(|why| refused("", why)).into_iter().collect()
 }
 
 fn told_of(told: &str, instructions: Option<&String>, text: &str) -> Vec<AiMessage> {

@@ -18,6 +18,7 @@ mod sse;
 
 use surefoot_language::Idempotent as _;
 
+pub(crate) use actions::judge;
 pub use actions::{
     Classify, ClassifyInput, ClassifyMany, ClassifyManyInput, ClassifyManyOutput, ClassifyOutput,
     Extract, ExtractInput, ExtractOutput, GenerateInput, GenerateOutput, GenerateText,

@@ -12,11 +12,13 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use surefoot_kernel_core::{BoxFuture, EffectKey};
 use tokio::time::{Instant, timeout};
+use url::Url;
 
 use super::output::AI_ANSWER_MAX_BYTES;
 use super::provider::{AiError, AiProvider};
 use super::request::{AiAnswer, AiRequest, AiRole, AiUsage};
 use super::sse::Lines;
+use crate::http::answer::retry_after;
 use crate::http::client::{Lost, open, told};
 use crate::http::prepare::Outgoing;
 use crate::http::{HttpClient, Method};
@@ -56,6 +58,19 @@ impl OpenAi {
         self
     }
 
+    /// Whether the client may ask there at all, as far as that can be told without asking.
+    ///
+    /// # Errors
+    /// [`AiError::Refused`]: it is no URL that could be asked, or the client does not allow it.
+    pub fn check(&self) -> Result<(), AiError> {
+        self.place().map(drop)
+    }
+
+    fn place(&self) -> Result<Url, AiError> {
+        let url = self.client.policy().check(&format!("{}/chat/completions", self.base));
+        url.map_err(|why| AiError::refused(why.to_string()))
+    }
+
     async fn outgoing(&self, request: &AiRequest, key: &EffectKey) -> Result<Outgoing, AiError> {
         let mut redactor = Redactor::default();
         let mut headers = HeaderMap::new();
@@ -77,8 +92,7 @@ impl OpenAi {
             bearer.set_sensitive(true);
             headers.insert(AUTHORIZATION, bearer);
         }
-        let url = self.client.policy().check(&format!("{}/chat/completions", self.base));
-        let url = url.map_err(|why| AiError::refused(why.to_string()))?;
+        let url = self.place()?;
         let body = Bytes::from(body_of(request).to_string());
         let (method, timeout) = (Method::Post, THINKING_MAX);
         Ok(Outgoing { method, url, headers, body, follows: false, timeout, redactor })
@@ -166,9 +180,7 @@ fn is_stream(headers: &HeaderMap) -> bool {
 /// A status that is no success: who is busy may answer later.
 async fn refusal(answer: Response<Incoming>, redactor: &Redactor) -> AiError {
     let status = answer.status().as_u16();
-    let header = answer.headers().get("retry-after").and_then(|value| value.to_str().ok());
-    let seconds = header.and_then(|value| value.trim().parse().ok());
-    let retry_after = seconds.map(Duration::from_secs);
+    let retry_after = retry_after(answer.headers());
     let body = Limited::new(answer.into_body(), REFUSAL_MAX_BYTES).collect();
     let body = timeout(SILENCE_MAX, body).await.ok().and_then(Result::ok);
     let text = body.map(|body| String::from_utf8_lossy(&body.to_bytes()).into_owned());

@@ -63,10 +63,8 @@ impl Ai {
 
     /// What would be pinned.
     pub(super) fn request(&self, asked: Asked<'_>) -> Result<AiRequest, String> {
+        asked.check()?;
         let Asked { tuning, messages, schema } = asked;
-        if let Some(schema) = &schema {
-            validator(schema).map(drop)?;
-        }
         let request = AiRequest {
             model: self.model(tuning.model.as_ref())?,
             messages,
@@ -139,6 +137,13 @@ pub(super) struct Asked<'a> {
     pub(super) tuning: &'a AiTuning,
     pub(super) messages: Vec<AiMessage>,
     pub(super) schema: Option<Value>,
+}
+
+impl Asked<'_> {
+    /// Whatever the module offers.
+    pub(super) fn check(&self) -> Result<(), String> {
+        self.schema.as_ref().map_or(Ok(()), |schema| validator(schema).map(drop))
+    }
 }
 
 pub(super) fn planned<T>(what: &str, request: Result<AiRequest, String>) -> Planned<T> {

@@ -31,6 +31,9 @@ pub struct HttpAnswer {
     pub status: u16,
     /// By their names in lower case; several of one name joined by `, `. Without cookies.
     pub headers: BTreeMap<String, String>,
+    /// Whether some headers were left out: all of them together have more than 16 KiB.
+    #[serde(rename = "headersTruncated")]
+    pub headers_truncated: bool,
     /// The body, as `encoding` says.
     pub body: Value,
     /// How the body is to be understood.
@@ -56,9 +59,11 @@ pub enum Encoding {
 impl HttpAnswer {
     pub(super) fn of(reply: &Reply, redactor: &Redactor) -> Self {
         let (body, encoding) = body(reply, redactor);
+        let (headers, headers_truncated) = headers(&reply.headers, redactor);
         let answer = Self {
             status: reply.status,
-            headers: headers(&reply.headers, redactor),
+            headers,
+            headers_truncated,
             body: redactor.value(body),
             encoding,
             truncated: false,
@@ -126,16 +131,17 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind == "application/json" || kind.ends_with("+json")
 }
 
-fn headers(headers: &HeaderMap, redactor: &Redactor) -> BTreeMap<String, String> {
+/// Those that there is room for, and whether that leaves any out.
+fn headers(headers: &HeaderMap, redactor: &Redactor) -> (BTreeMap<String, String>, bool) {
     let mut kept: BTreeMap<String, String> = BTreeMap::new();
-    let mut bytes = 0;
-    for (name, value) in headers {
-        bytes += name.as_str().len() + value.len();
-        let Ok(value) = value.to_str() else { continue };
-        if *name == SET_COOKIE || bytes > ANSWER_HEADERS_MAX_BYTES {
+    let (mut room, mut is_truncated) = (ANSWER_HEADERS_MAX_BYTES, false);
+    for (name, value) in headers.iter().filter(|(name, _)| **name != SET_COOKIE) {
+        let Some(left) = room.checked_sub(name.as_str().len() + value.len()) else {
+            is_truncated = true;
             continue;
-        }
-        let value = redactor.text(value);
+        };
+        room = left;
+        let value = redactor.text(&String::from_utf8_lossy(value.as_bytes()));
         kept.entry(name.as_str().to_owned())
             .and_modify(|known| {
                 known.push_str(", ");
@@ -143,7 +149,7 @@ fn headers(headers: &HeaderMap, redactor: &Redactor) -> BTreeMap<String, String>
             })
             .or_insert(value);
     }
-    kept
+    (kept, is_truncated)
 }
 
 /// One sentence about an answer that is no success.
@@ -162,11 +168,14 @@ pub(super) fn evidence(reply: &Reply, redactor: &Redactor) -> Value {
 }
 
 /// When the server wants to be asked again: in seconds, or a time, told by its own clock.
-pub(super) fn retry_after(reply: &Reply) -> Option<Duration> {
-    let text = |name| reply.headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let wanted = text(RETRY_AFTER)?;
+    let is_number = !wanted.is_empty() && wanted.bytes().all(|byte| byte.is_ascii_digit());
     let span = match wanted.parse::<u64>() {
         Ok(seconds) => Duration::from_secs(seconds),
+        // More seconds than can be counted.
+        Err(_) if is_number => Duration::MAX,
         Err(_) => {
             let until = httpdate::parse_http_date(wanted).ok()?;
             let now = httpdate::parse_http_date(text(DATE)?).ok()?;
@@ -179,6 +188,7 @@ pub(super) fn retry_after(reply: &Reply) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
+    use hyper::header::HeaderValue;
 
     use super::*;
     use crate::secret::Secret;
@@ -255,17 +265,34 @@ mod tests {
     }
 
     #[test]
+    fn headers_that_are_left_out_are_told_of() {
+        let answered = |bytes: usize| {
+            let mut reply = reply("text/plain", b"ok");
+            reply.headers.insert("x-long", "a".repeat(bytes).parse().unwrap());
+            reply.headers.insert("x-last", HeaderValue::from_bytes(b"gr\xc3\xbcn").unwrap());
+            HttpAnswer::of(&reply, &Redactor::default())
+        };
+        let (most, over) = (ANSWER_HEADERS_MAX_BYTES - 100, ANSWER_HEADERS_MAX_BYTES);
+        let (fits, cut) = (answered(most), answered(over));
+        assert!(!fits.headers_truncated && fits.headers["x-long"].len() == most);
+        assert!(cut.headers_truncated && !cut.headers.contains_key("x-long"));
+        assert_eq!(cut.headers["x-last"], "grün");
+    }
+
+    #[test]
     fn a_server_says_when_to_come_back() {
         let after = |value: &str| {
             let mut reply = reply("text/plain", b"");
             reply.headers.insert(RETRY_AFTER, value.parse().unwrap());
             reply.headers.insert(DATE, "Sun, 06 Nov 1994 08:49:37 GMT".parse().unwrap());
-            retry_after(&reply)
+            retry_after(&reply.headers)
         };
         assert_eq!(after("30"), Some(Duration::from_secs(30)));
         assert_eq!(after("Sun, 06 Nov 1994 08:50:37 GMT"), Some(Duration::from_secs(60)));
         assert_eq!(after("99999999999"), Some(RETRY_AFTER_MAX));
+        assert_eq!(after("99999999999999999999999999"), Some(RETRY_AFTER_MAX));
         assert_eq!(after("soon"), None);
+        assert_eq!(after(""), None);
         assert_eq!(after("-1"), None);
     }
 }

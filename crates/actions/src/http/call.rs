@@ -38,11 +38,11 @@ impl Idempotent for HttpCall {
     type Output = HttpAnswer;
 
     async fn authorize(&self, cx: &StepCx, input: &HttpInput) -> ActionResult<Access> {
-        access(check(&self.client, input).and_then(|_| check_written(cx, input)))
+        access(check(self.client.policy(), input).and_then(|_| check_written(cx, input)))
     }
 
     async fn run(&self, cx: &IdempotentCx, input: HttpInput) -> ActionResult<HttpAnswer> {
-        let checked = check(&self.client, &input);
+        let checked = check(self.client.policy(), &input);
         let checked = checked.map_err(|why| Stop::fail(Code::CONFIG_INVALID, why.to_string()))?;
         let outgoing = checked.ready(&self.client, cx.effect_key()).await.map_err(unready)?;
         let reply = tokio::select! {
@@ -96,7 +96,7 @@ fn verdict(reply: &Reply, outgoing: &Outgoing, meaning: Meaning) -> ActionResult
         Meaning::Refused => Err(Stop::fail(HTTP_REFUSED, described(reply, redactor))),
         Meaning::Retry | Meaning::Unclear => {
             let stop = Stop::retry(HTTP_BUSY, described(reply, redactor));
-            Err(match retry_after(reply) {
+            Err(match retry_after(&reply.headers) {
                 Some(span) => stop.retry_after(span),
                 None => stop,
             })

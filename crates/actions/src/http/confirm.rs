@@ -105,8 +105,9 @@ mod tests {
     fn word(written: Value, status: u16, body: Value) -> Word {
         let confirm: Confirm = serde_json::from_value(written).unwrap();
         let headers = BTreeMap::new();
-        let answer =
-            HttpAnswer { status, headers, body, encoding: Encoding::Json, truncated: false };
+        let encoding = Encoding::Json;
+        let (headers_truncated, truncated) = (false, false);
+        let answer = HttpAnswer { status, headers, headers_truncated, body, encoding, truncated };
         Conditions::read(&confirm).unwrap().judge(&answer)
     }
 

@@ -5,13 +5,14 @@
 //! again. Both send the step's effect key as `Idempotency-Key`, and both connect only to addresses that were checked.
 
 mod address;
-mod answer;
+pub(crate) mod answer;
 mod body;
 mod call;
 pub(crate) mod client;
 mod confirm;
 mod connect;
 mod input;
+mod judge;
 mod named;
 mod policy;
 pub(crate) mod prepare;
@@ -29,6 +30,7 @@ pub use input::{
     Argument, Confirm, HttpInput, HttpRequestInput, Method, SecretRef, StatusRule, Statuses,
     TIMEOUT_DEFAULT, TIMEOUT_MAX, Text,
 };
+pub(crate) use judge::judge;
 pub use named::secrets_named;
 pub use policy::URL_MAX_CHARS;
 pub use prepare::{HEADERS_MAX, REQUEST_MAX_BYTES};
@@ -70,7 +72,7 @@ fn access(checked: Result<(), Forbidden>) -> ActionResult<Access> {
 }
 
 fn planned<T>(client: &HttpClient, input: &HttpInput, how: &str) -> Planned<T> {
-    match check(client, input) {
+    match check(client.policy(), input) {
         Ok(checked) => Planned::new(format!("{}, {how}", Checked::summary(&checked))),
         Err(why) => Planned::new(format!("{} {}", input.method.name(), input.url))
             .issue(format!("nothing would be sent: {why}")),

@@ -15,7 +15,8 @@ use super::client::HttpClient;
 use super::input::{
     Argument, Confirm, HttpInput, Method, SecretRef, TIMEOUT_DEFAULT, TIMEOUT_MAX, Text,
 };
-use super::policy::Forbidden;
+use super::policy::{Forbidden, Policy};
+use super::written::{Named, PLACEHOLDER, named, named_by_confirm};
 use crate::secret::{REDACTED, Redactor, SecretError};
 
 /// Headers of one request.
@@ -81,7 +82,8 @@ fn malformed(why: impl Into<String>) -> Forbidden {
 }
 
 /// Checks everything that can be checked without asking anybody.
-pub(super) fn check(client: &HttpClient, input: &HttpInput) -> Result<Checked, Forbidden> {
+pub(super) fn check(policy: &Policy, input: &HttpInput) -> Result<Checked, Forbidden> {
+    check_names(&named(input))?;
     if let Some(twice) = input.statuses.contradiction() {
         return Err(malformed(twice));
     }
@@ -99,7 +101,7 @@ pub(super) fn check(client: &HttpClient, input: &HttpInput) -> Result<Checked, F
     }
     Ok(Checked {
         method: input.method,
-        url: client.policy().check(&input.url)?,
+        url: policy.check(&input.url)?,
         headers: headers(&input.headers)?,
         query: input.query.clone().into_iter().collect(),
         body,
@@ -110,11 +112,12 @@ pub(super) fn check(client: &HttpClient, input: &HttpInput) -> Result<Checked, F
 
 /// The same for the request that tells what became of another one.
 pub(super) fn check_confirm(
-    client: &HttpClient,
+    policy: &Policy,
     confirm: &Confirm,
     key: &EffectKey,
 ) -> Result<Checked, Forbidden> {
-    let filled = |text: &str| text.replace("{effectKey}", key.as_str());
+    check_names(&named_by_confirm(confirm))?;
+    let filled = |text: &str| text.replace(PLACEHOLDER, key.as_str());
     let query = confirm.query.iter().map(|(name, argument)| {
         let argument = match argument {
             Argument::Plain(text) => Argument::Plain(filled(text)),
@@ -124,7 +127,7 @@ pub(super) fn check_confirm(
     });
     Ok(Checked {
         method: Method::Get,
-        url: client.policy().check(&filled(&confirm.url))?,
+        url: policy.check(&filled(&confirm.url))?,
         headers: headers(&confirm.headers)?,
         query: query.collect(),
         body: None,
@@ -132,6 +135,15 @@ pub(super) fn check_confirm(
         follows: false,
         timeout: TIMEOUT_DEFAULT,
     })
+}
+
+fn check_names(named: &[Named]) -> Result<(), Forbidden> {
+    match named.iter().find(|named| named.secret.trim().is_empty()) {
+        None => Ok(()),
+        Some(Named { pointer, .. }) => {
+            Err(malformed(format!("the secret at `{pointer}` has a blank name")))
+        }
+    }
 }
 
 fn timeout(given: Option<&str>) -> Result<Duration, Forbidden> {

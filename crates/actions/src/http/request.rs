@@ -35,13 +35,13 @@ impl HttpRequest {
     }
 
     fn check(&self, input: &HttpRequestInput, cx: &StepCx) -> Result<(), Forbidden> {
-        check(&self.client, &input.request)?;
+        check(self.client.policy(), &input.request)?;
         check_written(cx, &input.request)?;
         let Some(confirm) = &input.confirm else { return Ok(()) };
         check_confirm_written(cx, confirm)?;
         Conditions::read(confirm).map_err(|error| Forbidden::Malformed(error.to_string()))?;
         let key = surefoot_kernel_core::EffectKey::of(cx.run_id(), cx.step_key());
-        check_confirm(&self.client, confirm, &key).map(drop)
+        check_confirm(self.client.policy(), confirm, &key).map(drop)
     }
 }
 
@@ -58,7 +58,7 @@ impl Ambiguous for HttpRequest {
     async fn run(&self, cx: &AmbiguousCx, input: HttpRequestInput) -> AmbiguousResult<HttpAnswer> {
         let refused =
             |why: Forbidden| AmbiguousStop::refused(Code::CONFIG_INVALID, why.to_string());
-        let checked = check(&self.client, &input.request).map_err(refused)?;
+        let checked = check(self.client.policy(), &input.request).map_err(refused)?;
         let outgoing = checked.ready(&self.client, cx.effect_key()).await.map_err(unready)?;
         if cx.is_canceled() {
             let why = "the step was stopped before anything was sent";
@@ -99,7 +99,7 @@ impl HttpRequest {
     async fn ask(&self, cx: &AmbiguousCx, confirm: &Confirm) -> ReconcileResult<HttpAnswer> {
         let invalid = |why: String| Stop::fail(Code::CONFIG_INVALID, why);
         let conditions = Conditions::read(confirm).map_err(|error| invalid(error.to_string()))?;
-        let checked = check_confirm(&self.client, confirm, cx.effect_key());
+        let checked = check_confirm(self.client.policy(), confirm, cx.effect_key());
         let checked = checked.map_err(|why| invalid(why.to_string()))?;
         let outgoing = checked.ready(&self.client, cx.effect_key()).await?;
         let reply = exchange(&self.client, &outgoing).await;
@@ -157,7 +157,7 @@ fn verdict(reply: &Reply, outgoing: &Outgoing, meaning: Meaning) -> AmbiguousRes
         Meaning::Refused => Err(AmbiguousStop::refused(HTTP_REFUSED, described(reply, redactor))),
         Meaning::Retry => {
             let stop = AmbiguousStop::nothing_happened_retry(HTTP_BUSY, described(reply, redactor));
-            Err(match retry_after(reply) {
+            Err(match retry_after(&reply.headers) {
                 Some(span) => stop.retry_after(span),
                 None => stop,
             })

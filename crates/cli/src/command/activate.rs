@@ -25,9 +25,9 @@ pub(crate) struct ActivateArgs {
 
 pub(crate) async fn run(cx: &Context<'_>, args: ActivateArgs) -> Result<Printed, CliError> {
     let confirmation = args.verb.confirmation("activate")?;
-    let scope = cx.scope()?;
     let operator = cx.operator().await?;
     let app = cx.app(&operator).await?;
+    let scope = cx.scope_in(&operator, &app).await?;
     let what = format!(
         "version {} of workflow {} in {app}/{scope} becomes live",
         args.chosen, args.workflow

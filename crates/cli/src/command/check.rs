@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use surefoot_language::{Manifest, Severity, check_beside, compile};
+use surefoot_language::{Manifest, Severity, check_beside, compile_judged};
 
 use super::{Context, Printed};
 use crate::Exit;
@@ -25,9 +25,11 @@ pub(crate) struct CheckArgs {
 
 pub(crate) async fn run(cx: &Context<'_>, args: &CheckArgs) -> Result<Printed, CliError> {
     let source = text_of(&args.file)?;
+    let own = builtin::manifest().await?;
+    let judge = builtin::judging(&own);
     let findings = match manifest_of(cx, args.manifest.as_ref())? {
-        Some(manifest) => compile(&source, Some(&manifest)).findings,
-        None => check_beside(&source, &builtin::manifest().await?).findings,
+        Some(manifest) => compile_judged(&source, &manifest, &judge).findings,
+        None => check_beside(&source, &own, &judge).findings,
     };
     let file = args.file.display().to_string();
     let printed = cx.print(&findings.to_json(), |page: &mut Page| {

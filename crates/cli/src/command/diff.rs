@@ -13,7 +13,7 @@ use crate::render::{Table, counted};
 /// Arguments of `diff`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DiffArgs {
-    /// The earlier version: its id, or `WORKFLOW@VERSION` with `--scope`.
+    /// The earlier version: its id, or `WORKFLOW@VERSION`.
     #[arg(value_name = "A")]
     before: String,
     /// The later version.
@@ -27,12 +27,13 @@ pub(crate) async fn run(cx: &Context<'_>, args: &DiffArgs) -> Result<Printed, Cl
     let mut which = Vec::with_capacity(2);
     for text in [&args.before, &args.after] {
         which.push(match text.rsplit_once('@') {
-            Some((workflow, revision)) => WhichVersion::Revision {
-                app: cx.app(&operator).await?,
-                scope: cx.scope()?,
-                workflow: WorkflowKey::from(workflow),
-                revision: number(revision)?,
-            },
+            Some((workflow, revision)) => {
+                let revision = number(revision)?;
+                let app = cx.app(&operator).await?;
+                let scope = cx.scope_in(&operator, &app).await?;
+                let workflow = WorkflowKey::from(workflow);
+                WhichVersion::Revision { app, scope, workflow, revision }
+            }
             None => WhichVersion::Id(id(text)?),
         });
     }

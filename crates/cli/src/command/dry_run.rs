@@ -47,8 +47,8 @@ pub(crate) async fn run(cx: &Context<'_>, args: DryRunArgs) -> Result<Printed, C
     let kind = args.event.unwrap_or_else(|| START_EVENT.to_owned());
     let event = Event::new(kind, data).context(json("`--context`", args.context.as_ref())?);
     event.clone().check().map_err(OperatorError::from)?;
-    let scope = cx.scope()?;
     let (operator, app, worker) = cx.operator_previewing().await?;
+    let scope = cx.scope_in(&operator, &app).await?;
     let workflow = args.workflow.into();
     let ask = AskDryRun { app, scope, workflow, revision: args.revision, event };
     let run = operator.dry_run(&SystemIds, ask).await?;

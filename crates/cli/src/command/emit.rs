@@ -48,10 +48,10 @@ pub(crate) struct EmitArgs {
 
 pub(crate) async fn run(cx: &Context<'_>, args: EmitArgs) -> Result<Printed, CliError> {
     let event = event_of(args)?;
-    let scope = cx.scope()?;
     // Nothing is opened, let alone created, for an event that cannot be recorded.
     event.clone().check().map_err(OperatorError::from)?;
     let (operator, app) = cx.operator_creating().await?;
+    let scope = cx.scope_in(&operator, &app).await?;
     let (span, event) = surefoot_worker::traced(&app, &scope, event);
     let emitting = operator.emit(&SystemIds, EmitEvent { app, scope, event });
     let mut view = emitting.instrument(span.clone()).await?;

@@ -35,6 +35,7 @@ mod versions;
 mod watch;
 mod workflows;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -51,7 +52,7 @@ use crate::Exit;
 use crate::args::{Arguments, DEFAULT_STORE, Global, SCOPE_VARIABLE, STORE_VARIABLE, Verb};
 use crate::confirm::Confirmation;
 use crate::error::CliError;
-use crate::page::{Page, plain_json, wants_colour};
+use crate::page::{Page, clean, plain_json, wants_colour};
 use crate::store::{self, Need};
 
 /// The commands.
@@ -273,9 +274,7 @@ impl Context<'_> {
 
     /// The use cases on a store that is created if it is not there, and the app that is meant.
     pub(crate) async fn operator_creating(&self) -> Result<(Operator, App), CliError> {
-        // A new store holds no app: without a name there is nothing to create it for.
-        let need = if self.named_app().is_some() { Need::Created } else { Need::Existing };
-        let operator = self.operator_on(need).await?;
+        let operator = self.operator_on(self.need_to_create()).await?;
         let app = operator.app(self.named_app()).await?;
         Ok((operator, app))
     }
@@ -284,7 +283,7 @@ impl Context<'_> {
     pub(crate) async fn operator_previewing(
         &self,
     ) -> Result<(Operator, App, Option<DryRunWorker>), CliError> {
-        let need = if self.named_app().is_some() { Need::Created } else { Need::Existing };
+        let need = self.need_to_create();
         let url = self.store_url();
         match (store::is_embedded(url), &self.built_in.embedded, &self.built_in.shared) {
             (true, Some(make), _) => self.previewing(store::embedded(url, need).await?, make).await,
@@ -307,6 +306,12 @@ impl Context<'_> {
         let app = operator.app(self.named_app()).await?;
         let worker = DryRunWorker::new(app.clone(), store.clone(), store, previews);
         Ok((operator, app, Some(worker)))
+    }
+
+    /// A new store holds no app and no scope: without a name for both there is nothing to create it for.
+    fn need_to_create(&self) -> Need {
+        let is_named = self.named_app().is_some() && self.named_scope().is_some();
+        if is_named { Need::Created } else { Need::Existing }
     }
 
     async fn operator_on(&self, need: Need) -> Result<Operator, CliError> {
@@ -360,7 +365,28 @@ impl Context<'_> {
         }
     }
 
-    /// The scope that is meant.
+    /// The scope that is meant, in an app that is there: the named one, or the only one that it has workflows in.
+    pub(crate) async fn scope_in(&self, operator: &Operator, app: &App) -> Result<Scope, CliError> {
+        if let Some(scope) = self.named_scope() {
+            return Ok(scope);
+        }
+        let listed = operator.workflows(app, None).await?.workflows;
+        let scopes: BTreeSet<Scope> = listed.into_iter().map(|row| row.scope).collect();
+        let mut each = scopes.iter();
+        match (each.next(), each.next()) {
+            (Some(only), None) => Ok(only.clone()),
+            (None, _) => self.scope(),
+            (Some(_), Some(_)) => {
+                let names: Vec<String> = scopes.iter().map(|it| format!("`{it}`")).collect();
+                let names = clean(&names.join(", "));
+                Err(CliError::Usage(format!(
+                    "`{app}` has several scopes, name one with `--scope`: {names}"
+                )))
+            }
+        }
+    }
+
+    /// The scope that is meant, where something may be created in it.
     pub(crate) fn scope(&self) -> Result<Scope, CliError> {
         let missing = || CliError::Usage("this needs a scope: name one with `--scope`".to_owned());
         self.named_scope().ok_or_else(missing)

@@ -1,13 +1,12 @@
 //! `publish`
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 
-use serde_json::Value;
-use surefoot_kernel_core::{Amounts, BadName, PublishError, WorkflowKey};
-use surefoot_language::{Bindings, compile};
-use surefoot_operator::{OperatorError, PublishSource};
+use surefoot_kernel_core::{Amounts, BadName, WorkflowKey};
+use surefoot_language::{Bindings, Findings};
+use surefoot_operator::PublishSource;
 use surefoot_worker::SystemIds;
 
 use super::check::manifest_of;
@@ -57,10 +56,10 @@ pub(crate) async fn run(cx: &Context<'_>, args: PublishArgs) -> Result<Printed, 
     let scope = cx.scope()?;
     let budget = budget_of(&args.budget)?;
     // Nothing is opened, let alone created, for a source that cannot be published.
-    let compiled = compile(&source, Some(&manifest));
-    if !compiled.findings.is_ok() {
-        return refused(cx, &compiled.findings.to_string(), &compiled.findings.to_json());
-    }
+    let findings = match builtin::compile_and_bind(&source, &manifest, &bindings).await? {
+        Ok((_, findings)) => findings,
+        Err(findings) => return refused(cx, &args.file, &findings),
+    };
     let (operator, app) = cx.operator_creating().await?;
     let publish = PublishSource {
         app,
@@ -72,28 +71,29 @@ pub(crate) async fn run(cx: &Context<'_>, args: PublishArgs) -> Result<Printed, 
         budget,
         activate: !args.draft,
     };
-    match operator.publish(&SystemIds, publish).await {
-        Ok(published) => cx.print(&published, |page| {
-            let live = if published.active { "live" } else { "a draft" };
-            let (workflow, revision) = (&published.workflow, published.revision);
-            page.line(format!(
-                "published {workflow} version {revision} ({}), {live}",
-                published.id
-            ));
-            for finding in &published.findings {
-                page.line(finding.to_string());
-            }
-        }),
-        Err(OperatorError::Publish(PublishError::Compile { rendered, findings })) => {
-            refused(cx, &rendered, &serde_json::json!({ "ok": false, "findings": findings }))
+    let mut published = operator.publish(&SystemIds, publish).await?;
+    published.findings = findings.into_vec();
+    cx.print(&published, |page| {
+        let live = if published.active { "live" } else { "a draft" };
+        let (workflow, revision) = (&published.workflow, published.revision);
+        page.line(format!("published {workflow} version {revision} ({}), {live}", published.id));
+        for finding in &published.findings {
+            page.line(finding.to_string());
         }
-        Err(error) => Err(error.into()),
-    }
+    })
 }
 
 /// Findings are data: the same ones, in the same form, as `check` prints.
-pub(super) fn refused(cx: &Context<'_>, rendered: &str, json: &Value) -> Result<Printed, CliError> {
-    Ok(cx.print(json, |page| page.block(rendered))?.exiting(Exit::Finding))
+pub(super) fn refused(
+    cx: &Context<'_>,
+    file: &Path,
+    findings: &Findings,
+) -> Result<Printed, CliError> {
+    let file = file.display().to_string();
+    let printed = cx.print(&findings.to_json(), |page| {
+        page.block(&findings.render(&file, page.has_colour()));
+    })?;
+    Ok(printed.exiting(Exit::Finding))
 }
 
 fn key_of(args: &PublishArgs) -> Result<WorkflowKey, CliError> {

@@ -25,13 +25,17 @@ pub(crate) struct SignalArgs {
 }
 
 pub(crate) async fn run(cx: &Context<'_>, args: SignalArgs) -> Result<Printed, CliError> {
-    let to = if args.app_wide { SendTo::App } else { SendTo::Scope(cx.scope()?) };
     let mut signal = Signal::new(args.kind, args.key);
     if let Some(given) = &args.data {
         signal = signal.data(json_of("`--data`", given)?);
     }
     let operator = cx.operator().await?;
     let app = cx.app(&operator).await?;
+    let to = if args.app_wide {
+        SendTo::App
+    } else {
+        SendTo::Scope(cx.scope_in(&operator, &app).await?)
+    };
     let view = operator.signal(app, to, signal).await?;
     cx.print(&view, |page| {
         page.line(if view.new {

@@ -27,9 +27,9 @@ pub(crate) async fn run(
 ) -> Result<Printed, CliError> {
     let name = if enabled { "enable" } else { "disable" };
     let confirmation = args.verb.confirmation(name)?;
-    let scope = cx.scope()?;
     let operator = cx.operator().await?;
     let app = cx.app(&operator).await?;
+    let scope = cx.scope_in(&operator, &app).await?;
     let of = args.activation.as_ref().map_or_else(String::new, |it| format!("activation {it} of "));
     confirmation.obtain(name, &format!("{of}workflow {} in {app}/{scope}", args.workflow))?;
     let switch = Switch {

@@ -15,9 +15,9 @@ pub(crate) struct VersionsArgs {
 }
 
 pub(crate) async fn run(cx: &Context<'_>, args: VersionsArgs) -> Result<Printed, CliError> {
-    let scope = cx.scope()?;
     let operator = cx.operator().await?;
     let app = cx.app(&operator).await?;
+    let scope = cx.scope_in(&operator, &app).await?;
     let view = operator.versions(&app, &scope, &WorkflowKey::from(args.workflow)).await?;
     cx.print(&view, |page| {
         let mut table =

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
 use surefoot_kernel_core::{Micros, RunId, RunState};
 use surefoot_operator::{Operator, RunView, WatchedStep};
 
@@ -28,16 +29,17 @@ pub(crate) struct WatchArgs {
 /// one.
 pub(crate) async fn run(cx: &Context<'_>, args: &WatchArgs) -> Result<Printed, CliError> {
     let operator = cx.operator_for(args.of.run).await?;
-    follow(cx, &operator, args.of.run, args.every.into()).await
+    let view = follow(cx, &operator, args.of.run, args.every.into()).await?;
+    end(cx, &view, &view)
 }
 
-/// The same for whoever has started it.
+/// Tells of its steps until nothing more happens by itself. The run as it is then.
 pub(super) async fn follow(
     cx: &Context<'_>,
     operator: &Operator,
     run: RunId,
     every: Duration,
-) -> Result<Printed, CliError> {
+) -> Result<RunView, CliError> {
     let (mut after, mut told) = (0, Told::default());
     loop {
         let view = operator.watch(run, after).await?;
@@ -46,7 +48,7 @@ pub(super) async fn follow(
         }
         after = view.next;
         if is_over(view.run.state) {
-            return end(cx, &view.run);
+            return Ok(view.run);
         }
         if !cx.is_json() {
             told.tell(operator, run, view.run.state).await?;
@@ -104,10 +106,15 @@ fn line(cx: &Context<'_>, step: &WatchedStep) -> Result<String, CliError> {
     Ok(clean(&format!("{}  {}  {}{said}", at(step.at), step.step, step.what)) + "\n")
 }
 
-fn end(cx: &Context<'_>, run: &RunView) -> Result<Printed, CliError> {
+/// How it ended; for a program, as the view that is its last line.
+pub(super) fn end(
+    cx: &Context<'_>,
+    run: &RunView,
+    view: &impl Serialize,
+) -> Result<Printed, CliError> {
     let exit = if run.state == RunState::Succeeded { Exit::Done } else { Exit::Finding };
     let text = if cx.is_json() {
-        json(run)?
+        json(view)?
     } else {
         let why = run.error.as_ref();
         let why = why.map_or_else(String::new, |it| format!(", {}: {}", it.code, it.message));
@@ -116,7 +123,7 @@ fn end(cx: &Context<'_>, run: &RunView) -> Result<Printed, CliError> {
     Ok(Printed { text, exit })
 }
 
-fn json(view: &impl serde::Serialize) -> Result<String, CliError> {
+fn json(view: &impl Serialize) -> Result<String, CliError> {
     let text = serde_json::to_string(view).map_err(|error| CliError::Output(error.into()))?;
     Ok(plain_json(&text) + "\n")
 }

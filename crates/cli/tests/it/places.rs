@@ -250,3 +250,48 @@ fn an_emptied_payload_is_told_in_the_list() {
     let events = shell.run("events");
     assert!(events.out.contains("unmatched (emptied)"), "{events:?}");
 }
+
+/// As the app is: where there is one alone, nobody has to name it.
+#[test]
+fn the_only_scope_of_an_app_need_not_be_named() {
+    let shell = Shell::published();
+    assert_eq!(shell.json("versions reorder")["versions"].as_array().unwrap().len(), 1);
+    let place = "--reason test --yes";
+    for line in [
+        "signal paid o-1".to_owned(),
+        "diff reorder@1 reorder@1".to_owned(),
+        format!("disable reorder {place}"),
+        format!("enable reorder {place}"),
+    ] {
+        let did = shell.run(&line);
+        assert_eq!(did.code, 0, "{line}: {did:?}");
+    }
+    let emitted = shell.with(&["emit", "inventory.stockLow", "--data", r#"{"item":"bolt"}"#]);
+    assert!(emitted.code == 0 && emitted.out.contains("run_"), "{emitted:?}");
+    let signals = shell.json("signals");
+    assert_eq!(signals["signals"][0]["scope"], "berlin", "{signals}");
+
+    let line = "publish reorder.yaml --manifest manifest.json --app shop --scope hamburg";
+    assert_eq!(shell.run(line).code, 0);
+    for line in ["versions reorder", "signal paid o-1", "emit inventory.stockLow"] {
+        let did = shell.run(line);
+        assert_eq!(did.code, 2, "{line}: {did:?}");
+        assert!(
+            did.err.contains("several scopes, name one with `--scope`: `berlin`, `hamburg`"),
+            "{did:?}"
+        );
+    }
+    // What is deleted is named.
+    let did = shell.run("delete reorder --reason test --yes");
+    assert!(did.code == 2 && did.err.contains("this needs a scope"), "{did:?}");
+}
+
+#[test]
+fn without_a_scope_no_store_is_created() {
+    let shell = Shell::new();
+    for line in ["emit inventory.stockLow --app shop", "signal paid o-1", "versions reorder"] {
+        let did = shell.run(line);
+        assert_ne!(did.code, 0, "{line}: {did:?}");
+        assert!(!shell.has("surefoot.db"), "{line}");
+    }
+}

@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::{Value, json};
 use surefoot_kernel_core::{
     Answer, App, ClaimRequest, Command as Call, Failure, Ids as _, Input, Micros, Mode,
-    OperatorStore as _, ReconcileAnswer, RunFilter, RunId, RunStore as _,
+    OperatorStore as _, Plans, ReconcileAnswer, RunFilter, RunId, RunStore as _,
 };
 use surefoot_store_sqlite::SqliteStore;
 use surefoot_testkit::Drive;
@@ -230,6 +230,7 @@ async fn claimed(store: &SqliteStore, run: RunId) -> (Drive, Option<Call>) {
         session: SystemIds.session(),
         nonce: 1,
         lease: Micros::from_secs(120),
+        plans: Plans::default(),
     };
     assert_eq!(store.run_claim(request).await.unwrap().len(), 1);
     let mut drive = Drive::load(store, run).await.unwrap();

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use surefoot_kernel_core::{
-    App, Dispatched, Emission, Emit, EmitError, EventStore, SendSignal, SignalError, SignalSent,
-    StoreError,
+    App, Dispatched, Emission, Emit, EmitError, EventStore, Plans, SendSignal, SignalError,
+    SignalSent, StoreError,
 };
 
 use crate::store::Site;
@@ -13,13 +13,14 @@ use crate::{CodecFault, CodecStore, View};
 #[async_trait]
 impl<S: EventStore, V: View> EventStore for CodecStore<S, V> {
     async fn event_emit(&self, emit: Emit) -> Result<Emission, EmitError> {
-        let emit = self.encode_emit(emit).map_err(StoreError::from)?;
+        let mut emit = self.encode_emit(emit).map_err(StoreError::from)?;
+        if let Some(eager) = &mut emit.eager {
+            // Inputs are computed from what can be read, which is not what the store has.
+            eager.plans = Plans::default();
+        }
         let mut emission = self.inner.event_emit(emit).await?;
         for stored in &mut emission.started {
-            // It is recorded in any case: whoever drives it reads it again, and hears why it cannot be decoded.
-            if self.decode_stored(stored).is_err() {
-                stored.invocation = None;
-            }
+            self.decode_if_possible(stored);
         }
         Ok(emission)
     }

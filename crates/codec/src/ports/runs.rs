@@ -3,9 +3,9 @@
 use async_trait::async_trait;
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
-    App, ClaimRequest, Commit, Committed, CreateDryRun, EmitError, LoadRequest, Mode, Recovered,
-    RenewRequest, Renewed, RestoreInvalid, Run, RunId, RunStore, Scan, SessionReport, Stamp,
-    StoreError, Stored, TakeOverRequest, Timestamp, WorkDue,
+    App, ClaimRequest, Commit, Committed, CreateDryRun, EmitError, LoadRequest, Mode, Plans,
+    Recovered, RenewRequest, Renewed, RestoreInvalid, Run, RunId, RunStore, Scan, SessionReport,
+    Stamp, StoreError, Stored, TakeOverRequest, Timestamp, WorkDue,
 };
 
 use crate::store::Site;
@@ -27,10 +27,14 @@ impl<S: RunStore, V: View> RunStore for CodecStore<S, V> {
     }
 
     /// A run that cannot be decoded is claimed like any other: its worker loads it, and puts it before a person.
-    async fn run_claim(&self, request: ClaimRequest) -> Result<Vec<Run>, StoreError> {
-        let mut runs = self.inner.run_claim(request).await?;
-        runs.iter_mut().for_each(|run| self.decode_row(run));
-        Ok(runs)
+    async fn run_claim(&self, mut request: ClaimRequest) -> Result<Vec<Stored>, StoreError> {
+        // Inputs are computed from what can be read, which is not what the store has.
+        request.plans = Plans::default();
+        let mut claimed = self.inner.run_claim(request).await?;
+        for stored in &mut claimed {
+            self.decode_if_possible(stored);
+        }
+        Ok(claimed)
     }
 
     async fn run_load(&self, request: LoadRequest) -> Result<Option<Stored>, StoreError> {
@@ -65,6 +69,10 @@ impl<S: RunStore, V: View> RunStore for CodecStore<S, V> {
         self.inner.cancel_list(held).await
     }
 
+    async fn run_open(&self, app: &App, runs: &[RunId]) -> Result<Vec<RunId>, StoreError> {
+        self.inner.run_open(app, runs).await
+    }
+
     async fn run_recover(&self, scan: Scan) -> Result<Recovered, StoreError> {
         self.inner.run_recover(scan).await
     }
@@ -83,6 +91,14 @@ impl<S: RunStore, V: View> RunStore for CodecStore<S, V> {
 }
 
 impl<S, V: View> CodecStore<S, V> {
+    /// A run that came to a worker did so in any case: whoever drives it reads it again, and hears why it cannot be
+    /// decoded.
+    pub(super) fn decode_if_possible(&self, stored: &mut Stored) {
+        if self.decode_stored(stored).is_err() {
+            stored.invocation = None;
+        }
+    }
+
     /// A run that goes on must not go on with a placeholder: what cannot be decoded makes its journal unreadable, which
     /// is a person's matter. Of a run that has ended the row is all that people ask for.
     pub(super) fn decode_stored(&self, stored: &mut Stored) -> Result<(), StoreError> {

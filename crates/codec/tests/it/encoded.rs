@@ -65,6 +65,7 @@ pub(crate) struct Encoded<F>(F);
 
 impl<F: StoreFactory> StoreFactory for Encoded<F> {
     type Store = CodecStore<F::Store>;
+    const READS_PAYLOADS: bool = false;
 
     async fn fresh() -> Self {
         Self(F::fresh().await)

@@ -6,8 +6,8 @@ use axum::http::{Method, Request, StatusCode, header};
 use serde_json::{Value, json};
 use surefoot_console::{Access, Console, Identity, Role, Server, Tokens};
 use surefoot_kernel_core::{
-    Amounts, Answer, ClaimRequest, Event, Ids as _, Micros, Mode, RunId, RunStore as _, Scope,
-    Signal, WorkflowKey,
+    Amounts, Answer, ClaimRequest, Event, Ids as _, Micros, Mode, Plans, RunId, RunStore as _,
+    Scope, Signal, WorkflowKey,
 };
 use surefoot_language::{Bindings, Limits, Manifest};
 use surefoot_operator::{EmitEvent, PublishSource, SendTo};
@@ -276,6 +276,7 @@ pub(crate) async fn claim(world: &World, run: RunId) -> Drive {
         session: world.session,
         nonce: u64::from_be_bytes(world.ids.event().to_bytes()[..8].try_into().unwrap()),
         lease: LEASE,
+        plans: Plans::default(),
     };
     world.store.run_claim(request).await.unwrap();
     Drive::load(&world.store, run).await.unwrap()

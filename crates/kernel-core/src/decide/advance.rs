@@ -37,7 +37,7 @@ fn step_on(held: &Held, plan: &Plan, next: Next<'_>, now: Timestamp) -> Decision
         Next::Inputs => {
             let trigger = held.run.origin.trigger.as_deref();
             let at = held.cursor.names().now();
-            match compute_inputs(plan, trigger, held.cursor.invocation(), at) {
+            match compute_inputs(plan, trigger, held.cursor.invocation(), &|| at) {
                 Ok(inputs) => lazily(held, Fact::InputsComputed { inputs }),
                 Err(failure) => end(held, End::Failed(failure), now),
             }

@@ -217,7 +217,7 @@ fn advance(held: &DryHeld, plan: &Plan, ahead: Ahead<'_>, now: Timestamp) -> Dry
     match ahead {
         Ahead::Inputs => {
             let (trigger, at) = (held.run.origin.trigger.as_deref(), held.survey.now());
-            match compute_inputs(plan, trigger, held.survey.invocation(), at) {
+            match compute_inputs(plan, trigger, held.survey.invocation(), &|| at) {
                 Ok(inputs) => DryDecision::record(vec![Fact::InputsComputed { inputs }]),
                 Err(failure) => DryDecision::end(End::Failed(failure), now),
             }

@@ -11,7 +11,7 @@ use crate::{Code, Failure, Invocation, Timestamp};
 /// What a trigger's `with` can see.
 struct TriggerNames<'a> {
     trigger: &'a Value,
-    now: Timestamp,
+    now: &'a dyn Fn() -> Timestamp,
 }
 
 impl Names for TriggerNames<'_> {
@@ -20,7 +20,7 @@ impl Names for TriggerNames<'_> {
     }
 
     fn now(&self) -> Timestamp {
-        self.now
+        (self.now)()
     }
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn compute_inputs(
     plan: &Plan,
     trigger: Option<&str>,
     invocation: &Invocation,
-    now: Timestamp,
+    now: &dyn Fn() -> Timestamp,
 ) -> Result<Value, Failure> {
     let given = match trigger {
         Some(kind) => from_trigger(plan, kind, invocation, now)?,
@@ -41,11 +41,22 @@ pub(crate) fn compute_inputs(
     checked(plan, given.into_owned()).map(Value::Object)
 }
 
+impl Plan {
+    /// Whether a start with these data would have inputs that the workflow takes: what a run finds out before its first
+    /// step, told before there is a run.
+    ///
+    /// # Errors
+    /// `INPUT_INVALID`, as the run would fail.
+    pub fn check_inputs(&self, data: &Value) -> Result<(), Failure> {
+        checked(self, from_data(data)?.into_owned()).map(drop)
+    }
+}
+
 fn from_trigger<'a>(
     plan: &Plan,
     kind: &str,
     invocation: &'a Invocation,
-    now: Timestamp,
+    now: &dyn Fn() -> Timestamp,
 ) -> Result<Cow<'a, Map<String, Value>>, Failure> {
     let Some(trigger) = plan.triggers.get(kind) else {
         return Err(invalid("", format!("the plan has no trigger `{kind}`")));

@@ -4,7 +4,10 @@ use async_trait::async_trait;
 
 use super::{EmitError, SignalError, StoreError, Stored};
 use crate::event::{CheckedEvent, CheckedSignal};
-use crate::{App, BadName, EventId, Micros, RunId, Scope, SessionId, TraceContext, WorkflowKey};
+use crate::{
+    App, BadName, EventId, Lease, Micros, Plans, RunId, Scope, SessionId, Timestamp, TraceContext,
+    WorkflowKey,
+};
 
 /// Records events and signals, and creates runs.
 #[async_trait]
@@ -53,7 +56,7 @@ impl Emit {
 }
 
 /// Free slots of a local worker.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Eager {
     /// Who starts them.
     pub session: SessionId,
@@ -63,6 +66,16 @@ pub struct Eager {
     pub slots: u32,
     /// How long their leases last.
     pub lease: Micros,
+    /// What the worker has read of plans.
+    pub plans: Plans,
+}
+
+impl Eager {
+    /// The lease of a run that is started then.
+    #[must_use]
+    pub const fn lease(&self, now: Timestamp) -> Lease {
+        Lease { owner: self.session, until: now.plus(self.lease), length: self.lease }
+    }
 }
 
 /// What became of an event.

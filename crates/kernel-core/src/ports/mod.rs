@@ -39,8 +39,8 @@ pub use retention::{
     RetentionError, RetentionStore,
 };
 pub use runs::{
-    ClaimRequest, CreateDryRun, LoadRequest, Recovered, RenewRequest, Renewed, RunStore, Scan,
-    SessionReport, Stored, TakeOverRequest, WorkDue,
+    CLAIM_MAX_BYTES, ClaimRequest, CreateDryRun, LoadRequest, Recovered, RenewRequest, Renewed,
+    RunStore, Scan, SessionReport, Stored, TakeOverRequest, WorkDue,
 };
 pub use tasks::{
     ClaimTasks, NewTask, TASK_SIGNAL, Task, TaskEnd, TaskEnded, TaskHold, TaskState, TaskStore,

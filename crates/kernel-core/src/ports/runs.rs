@@ -6,8 +6,8 @@ use super::{Commit, Committed, EmitError, JournalEntry, StoreError};
 use crate::event::CheckedEvent;
 use crate::plan::Footprint;
 use crate::{
-    App, Invocation, Micros, Mode, Origin, Receipt, RestoreInvalid, Run, RunId, Scope, SessionId,
-    Stamp, Timestamp, VersionId, WorkflowKey,
+    App, Invocation, Lease, Micros, Mode, Origin, Plans, Receipt, RestoreInvalid, Run, RunId,
+    Scope, SessionId, Stamp, Timestamp, VersionId, WorkflowKey,
 };
 
 /// Stores runs and their journals. Every method is atomic; every check of time is on the store's clock.
@@ -26,9 +26,12 @@ pub trait RunStore: Send + Sync {
     async fn dry_run_create(&self, create: CreateDryRun) -> Result<Run, EmitError>;
 
     /// Claims due runs, by (`ready_at`, id): queued ones whose time has come, and running ones whose lease ran out.
-    /// Each becomes what [`RowInput::Claim`](crate::RowInput::Claim) says, revision raised by one. Claimers do not
-    /// wait for each other. A repeated nonce of the same session returns what it claimed before.
-    async fn run_claim(&self, request: ClaimRequest) -> Result<Vec<Run>, StoreError>;
+    /// Each becomes what [`Plans::begin`] says, revision raised by one. Claimers do not wait for each other. A repeated
+    /// nonce of the same session returns what it claimed before.
+    ///
+    /// They come as reading them would bring them. One with more than [`CLAIM_MAX_BYTES`] behind it, or that cannot be
+    /// read, has neither invocation nor journal with it.
+    async fn run_claim(&self, request: ClaimRequest) -> Result<Vec<Stored>, StoreError>;
 
     /// Reads a run, its invocation and its journal (or the part after `after`).
     async fn run_load(&self, request: LoadRequest) -> Result<Option<Stored>, StoreError>;
@@ -55,6 +58,10 @@ pub trait RunStore: Send + Sync {
     /// Of these runs, those that are still of the same generation and whose cancel was requested: what a worker asks
     /// once a second for all runs that it holds. The stamps' revisions are not looked at.
     async fn cancel_list(&self, held: &[Stamp]) -> Result<Vec<RunId>, StoreError>;
+
+    /// Of these runs those of an app that go on by themselves: queued, running or waiting. What a process asks at once for
+    /// everybody in it who waits for the end of a run.
+    async fn run_open(&self, app: &App, runs: &[RunId]) -> Result<Vec<RunId>, StoreError>;
 
     /// One bounded pass of recovery: wakes waiting runs whose deadline passed, whose signal exists or whose children
     /// have all ended, finalises canceled runs whose lease ran out, and carries cancels on to children, from the top of
@@ -116,7 +123,7 @@ impl CreateDryRun {
 }
 
 /// What a worker wants to claim.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ClaimRequest {
     /// Only its runs.
     pub app: App,
@@ -134,6 +141,19 @@ pub struct ClaimRequest {
     pub nonce: u64,
     /// How long the lease lasts.
     pub lease: Micros,
+    /// What the worker has read of plans.
+    pub plans: Plans,
+}
+
+/// Bytes of what started a run, and of its journal, with which a claim brings it whole: claims are of many runs.
+pub const CLAIM_MAX_BYTES: u64 = 32 * 1024;
+
+impl ClaimRequest {
+    /// The lease of a run that is claimed then.
+    #[must_use]
+    pub const fn lease(&self, now: Timestamp) -> Lease {
+        Lease { owner: self.session, until: now.plus(self.lease), length: self.lease }
+    }
 }
 
 /// Which run to read, and from where.
@@ -150,7 +170,7 @@ pub struct LoadRequest {
 pub struct Stored {
     /// The row.
     pub run: Run,
-    /// What started it; absent if only later rows were asked for.
+    /// What started it; absent if only later rows were asked for, or if a claim did not bring it.
     pub invocation: Option<Invocation>,
     /// In order; or why a row cannot be read. Other runs are not affected.
     pub journal: Result<Vec<JournalEntry>, RestoreInvalid>,

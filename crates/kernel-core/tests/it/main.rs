@@ -9,6 +9,7 @@
 
 mod answers;
 mod attention;
+mod begin;
 mod budget;
 mod cancel;
 mod catch;

@@ -6,9 +6,9 @@ use serde_json::Value;
 use surefoot_kernel_core::expr::{Expr, Template};
 use surefoot_kernel_core::plan::{CAUGHT_ERROR, Step, StepKind};
 
-use super::Compiler;
 use super::steps::{BUILT_IN, Outcome, Site, ends_list};
 use super::template::Slots;
+use super::{Compiler, ConfigRemark};
 use crate::check::schema::{Probe, problems};
 use crate::check::shape::{Kinds, Shape};
 use crate::diagnostic::Path;
@@ -143,8 +143,35 @@ impl<'a> Compiler<'a> {
         let config = config?.template;
         if let Some(action) = declared.filter(|_| self.report.count() == before) {
             self.check_missing(action, &config, site.head, path);
+            self.judge_config(action, &config, (site.head, &slots), path);
         }
         Some(config)
+    }
+
+    /// Reports what the action itself has to say.
+    fn judge_config(
+        &mut self,
+        action: &ActionDecl,
+        config: &Template,
+        (entry, slots): (&Entry, &Slots),
+        path: &Path<'_>,
+    ) {
+        let Some(judge) = self.judge else { return };
+        let probe = Probe::new(&entry.value, slots);
+        for ConfigRemark { pointer, message, is_refused } in judge(action, config) {
+            let unescaped = |segment: &str| segment.replace("~1", "/").replace("~0", "~");
+            let segments: Vec<String> = pointer.split('/').skip(1).map(unescaped).collect();
+            let at = probe.locate(segments.iter().map(String::as_str)).node.span;
+            let span = if segments.is_empty() { entry.key_span } else { at };
+            let found = if is_refused {
+                self.report.error("CONFIG_VALUE", span, path, message)
+            } else {
+                self.report.warning("CONFIG_DOUBTFUL", span, path, message)
+            };
+            for segment in segments {
+                found.path = format!("{}.{segment}", found.path);
+            }
+        }
     }
 
     /// Warns where an action insists on a value, and gets an input that may be missing.

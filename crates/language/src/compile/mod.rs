@@ -17,12 +17,13 @@ mod triggers;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use surefoot_kernel_core::expr::Template;
 use surefoot_kernel_core::plan::{Input, Step, TriggerPlan};
 
 use crate::check::schema::Validators;
 use crate::check::shape::Shape;
 use crate::diagnostic::{Findings, Path, Report, Severity};
-use crate::manifest::{Limits, Manifest};
+use crate::manifest::{ActionDecl, Limits, Manifest};
 use crate::source::Span;
 use crate::yaml::{self, Entry, Node};
 pub(crate) use fields::quoting;
@@ -36,6 +37,21 @@ pub struct Compiled {
     pub findings: Findings,
     /// Absent if a finding is an error.
     pub ir: Option<Ir>,
+}
+
+/// Says of a config what the schema of its action cannot. Asked for each config that fits the schema, whatever its
+/// expressions yield.
+pub type JudgeConfig<'a> = &'a dyn Fn(&ActionDecl, &Template) -> Vec<ConfigRemark>;
+
+/// What there is to say about a config.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigRemark {
+    /// The JSON pointer of the place in the config; empty for the whole.
+    pub pointer: String,
+    /// What, in a sentence.
+    pub message: String,
+    /// Whether the action refuses it. Otherwise it hardly means what it looks like.
+    pub is_refused: bool,
 }
 
 /// A checked workflow that is not bound yet. Opaque: [`crate::bind`] makes a plan of it.
@@ -77,12 +93,21 @@ pub fn compile(source: &str, manifest: Option<&Manifest>) -> Compiled {
     compiled(Compiler::new(source, manifest))
 }
 
+/// The same, and the configs that fit the schemas of their actions are judged by whoever knows more about them.
+#[must_use]
+pub fn compile_judged(source: &str, manifest: &Manifest, judge: JudgeConfig<'_>) -> Compiled {
+    let mut compiler = Compiler::new(source, Some(manifest));
+    compiler.judge = Some(judge);
+    compiled(compiler)
+}
+
 /// Checks a source of which only a part of the module is known: what the manifest has is checked against it, and of
 /// everything else a warning says that it was not. The result cannot be bound.
 #[must_use]
-pub fn check_beside(source: &str, known: &Manifest) -> Compiled {
+pub fn check_beside(source: &str, known: &Manifest, judge: JudgeConfig<'_>) -> Compiled {
     let mut compiler = Compiler::new(source, Some(known));
     compiler.is_open = true;
+    compiler.judge = Some(judge);
     compiled(compiler)
 }
 
@@ -100,6 +125,7 @@ fn compiled(mut compiler: Compiler<'_>) -> Compiled {
 struct Compiler<'a> {
     report: Report<'a>,
     manifest: Option<&'a Manifest>,
+    judge: Option<JudgeConfig<'a>>,
     /// Whether there is more than the manifest has.
     is_open: bool,
     limits: Limits,
@@ -132,6 +158,7 @@ impl<'a> Compiler<'a> {
         Self {
             report: Report::new(source),
             manifest,
+            judge: None,
             is_open: manifest.is_none(),
             limits: manifest.map_or_else(Limits::default, |manifest| manifest.limits),
             counts: Counts::default(),

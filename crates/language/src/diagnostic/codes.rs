@@ -8,6 +8,7 @@ pub const FINDING_CODES: &[(&str, &str)] = &[
     ("BLANK", "A text that identifies something is blank."),
     ("CASES_EMPTY", "A `switch` has no cases."),
     ("CODE_INVALID", "The code of a `fail` step has signs that codes do not have."),
+    ("CONFIG_DOUBTFUL", "A warning: a value in a config hardly means what it looks like."),
     ("CONFIG_MISSING_KEY", "A config lacks a key that its action requires."),
     ("CONFIG_TYPE", "A value in a config is, or will be, of a type that its action does not take."),
     ("CONFIG_UNKNOWN_KEY", "A config has a key that its action does not know."),

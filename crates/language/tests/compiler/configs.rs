@@ -2,7 +2,8 @@
 
 use expect_test::expect;
 use schemars::JsonSchema;
-use surefoot_language::{Manifest, close_schema};
+use surefoot_kernel_core::expr::Template;
+use surefoot_language::{ConfigRemark, Manifest, close_schema, compile_judged};
 
 use crate::support::*;
 
@@ -286,4 +287,35 @@ fn a_fraction_where_a_whole_number_is_wanted_is_called_that() {
           at: steps.0.notify.via.ids.1
     "#]],
     );
+}
+
+/// What only the action knows is said at its place; what does not fit the schema is not judged.
+#[test]
+fn a_judge_speaks_of_configs_that_fit() {
+    let source = "steps:\n  - sendEmail: { to: a, copies: [b, \"${{ 'c' }}\"] }\n  - sendEmail: { nope: a }\n";
+    let judged = std::cell::RefCell::new(Vec::new());
+    let judge = |action: &surefoot_language::ActionDecl, config: &Template| {
+        judged.borrow_mut().push((action.name.clone(), config.is_written("/copies/1")));
+        let remark = |pointer: &str, is_refused| ConfigRemark {
+            pointer: pointer.to_owned(),
+            message: "odd".to_owned(),
+            is_refused,
+        };
+        vec![remark("/copies/0", true), remark("", false)]
+    };
+    let compiled = compile_judged(source, &manifest(), &judge);
+    assert_eq!(*judged.borrow(), [("sendEmail".to_owned(), false)]);
+    let said: Vec<_> =
+        compiled.findings.iter().map(|it| (it.to_string(), it.path.as_str())).collect();
+    let said: Vec<_> = said.iter().map(|(text, path)| (text.as_str(), *path)).collect();
+    assert_eq!(
+        said,
+        [
+            ("2:5: CONFIG_DOUBTFUL: odd", "steps.0.sendEmail"),
+            ("2:34: CONFIG_VALUE: odd", "steps.0.sendEmail.copies.0"),
+            ("3:5: CONFIG_MISSING_KEY: the key `to` is missing", "steps.1.sendEmail"),
+            ("3:18: CONFIG_UNKNOWN_KEY: unknown key `nope`", "steps.1.sendEmail.nope"),
+        ]
+    );
+    assert!(compiled.ir.is_none());
 }

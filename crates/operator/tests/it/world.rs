@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
-    Answer, App, ClaimRequest, Command, EffectClass, Event, Failure, Ids as _, Micros, Mode,
+    Answer, App, ClaimRequest, Command, EffectClass, Event, Failure, Ids as _, Micros, Mode, Plans,
     ReconcileAnswer, Run, RunId, RunStore as _, Scope, SessionId, SessionReport, WorkflowKey,
 };
 use surefoot_language::{ActionDecl, Bindings, Limits, Manifest, TriggerDecl};
@@ -152,9 +152,10 @@ impl World {
             session: self.session,
             nonce: u64::from_be_bytes(self.ids.event().to_bytes()[..8].try_into().unwrap()),
             lease: LEASE,
+            plans: Plans::default(),
         };
         let claimed = self.store.run_claim(request).await.unwrap();
-        assert_eq!(claimed.iter().map(|run| run.id).collect::<Vec<_>>(), [run]);
+        assert_eq!(claimed.iter().map(|it| it.run.id).collect::<Vec<_>>(), [run]);
         let mut drive = Drive::load(&self.store, run).await.unwrap();
         let command = drive.to_call(&self.store).await.unwrap();
         (drive, command)
@@ -172,6 +173,7 @@ impl World {
             session: self.session,
             nonce: u64::from_be_bytes(self.ids.event().to_bytes()[..8].try_into().unwrap()),
             lease: LEASE,
+            plans: Plans::default(),
         };
         self.store.run_claim(request).await.unwrap();
     }

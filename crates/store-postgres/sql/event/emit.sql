@@ -1,5 +1,6 @@
 -- event/emit
--- Events, what they matched, and the runs of those that are dispatched at once: all of an event, or nothing of it.
+-- Events, what they matched, and the runs of those that are dispatched at once, with what is known of them from the
+-- beginning: all of an event, or nothing of it.
 -- Nothing is recorded once the catalog is another one than what they matched in. The runs' times count from now on.
 -- `deleting` waits, and reads, in statements of its own; whoever deletes a place has changed the catalog before.
 -- `(… IN (SELECT …)) IS TRUE` keeps the sub-select a hashed one, whatever the planner believes of its size.
@@ -52,6 +53,11 @@ WITH clock AS MATERIALIZED (
     SELECT x.run, event.data, event.context, x."authorization", x.actor, event.trace
     FROM unnest($6::surefoot.new_run[]) AS x JOIN event ON event.id = x.event
     WHERE (x.event IN (SELECT id FROM recorded)) IS TRUE
+), journal AS (
+    INSERT INTO surefoot.journal (run, seq, count, generation, at, facts)
+    SELECT x.run, x.seq, x.count, x.generation, event.now, x.facts
+    FROM unnest($7::surefoot.facts[]) AS x JOIN event ON event.ordinality = x.entry
+    WHERE (event.id IN (SELECT id FROM recorded)) IS TRUE
 ), budget AS (
     INSERT INTO surefoot.root_budget (root, dimension, used, cap)
     SELECT x.run, caps.key, 0, caps.value::bigint

@@ -11,8 +11,8 @@ use sqlx::{PgConnection, Row};
 use uuid::Uuid;
 
 use surefoot_kernel_core::{
-    Commit, Dispatch, Eager, Emission, Emit, EmitError, EventId, Invocation, Lease, Mode, Origin,
-    Place, Receipt, RowInput, Run, RunId, StoreError, Stored, Timestamp, decide_row,
+    Begun, Coming, Dispatch, Eager, Emission, Emit, EmitError, EventId, Invocation, JournalText,
+    Mode, Origin, Place, Receipt, Run, RunId, StoreError, Stored, Timestamp,
 };
 
 use super::catalog::{Catalog, Found, Start};
@@ -47,7 +47,40 @@ pub(crate) struct Record<'a> {
     pub(crate) emit: &'a Emit,
     pub(crate) matches: Vec<Match>,
     /// One per match, if they are created at once. Their times count from when they are recorded.
-    pub(crate) runs: Vec<Run>,
+    pub(crate) runs: Vec<New>,
+}
+
+/// A run that an event starts.
+pub(crate) enum New {
+    Queued(Box<Run>),
+    /// By a local worker: running from the first moment on.
+    Started(Box<Begun>, Invocation),
+}
+
+impl New {
+    pub(crate) fn run(&self) -> &Run {
+        match self {
+            Self::Queued(run) => run,
+            Self::Started(begun, _) => &begun.commit.after,
+        }
+    }
+
+    fn stored(self, now: Timestamp) -> Option<Stored> {
+        match self {
+            Self::Queued(_) => None,
+            Self::Started(begun, with) => {
+                let receipt = Receipt::attest(&begun.commit.after);
+                Some(begun.stored(receipt, (Some(with), Vec::new()), now))
+            }
+        }
+    }
+
+    pub(crate) fn journal(&self) -> Option<&JournalText> {
+        match self {
+            Self::Queued(_) => None,
+            Self::Started(begun, _) => begun.commit.journal.as_ref(),
+        }
+    }
 }
 
 /// The time from which those of runs count that are not recorded yet.
@@ -77,7 +110,7 @@ impl<'a> Record<'a> {
         let matches: Vec<Match> = found.iter().map(|found| Match::of(emit.id, found)).collect();
         let mut record = Self { emit, matches, runs: Vec::new() };
         if emit.event.dispatch == Dispatch::Now {
-            record.runs = record.new_runs(BEFORE).into_iter().map(|new| new.0).collect();
+            record.runs = record.new_runs(BEFORE);
         }
         record
     }
@@ -99,8 +132,8 @@ impl<'a> Record<'a> {
         self.emit.event.authorization.as_ref().or(matched.found.start.authorization.as_ref())
     }
 
-    /// The runs as they are at that time, and whether a local worker has started them: running from the first moment on.
-    fn new_runs(&self, now: Timestamp) -> Vec<(Run, bool)> {
+    /// The runs as they are at that time.
+    fn new_runs(&self, now: Timestamp) -> Vec<New> {
         let emit = self.emit;
         let occurred_at = emit.event.occurred_at.unwrap_or(now);
         let mut slots = emit.eager.as_ref().map_or(0, |eager| eager.slots);
@@ -108,49 +141,41 @@ impl<'a> Record<'a> {
             let place = (emit.app.as_str(), emit.scope.as_str());
             let run = (matched.run, &matched.found.start);
             let run = new_run(place, (emit.id, occurred_at), run, now);
-            match emit.eager.as_ref().filter(|_| slots > 0).and_then(|it| started(&run, it, now)) {
+            let eager = emit.eager.as_ref().filter(|_| slots > 0);
+            match eager.and_then(|eager| self.started((&run, matched), eager, now)) {
                 Some(started) => {
                     slots -= 1;
-                    (started, true)
+                    started
                 }
-                None => (run, false),
+                None => New::Queued(Box::new(run)),
             }
         };
         self.matches.iter().map(start).collect()
     }
 
+    /// The run as a local worker has it, if it can run it.
+    fn started(&self, (run, of): (&Run, &Match), eager: &Eager, now: Timestamp) -> Option<New> {
+        if !eager.footprints.contains(&run.origin.footprint) {
+            return None;
+        }
+        let (event, activation) = (&self.emit.event, of.found.start.authorization.as_ref());
+        let invocation = Invocation::of_event(event, activation);
+        let is_dated = event.occurred_at.is_some();
+        let coming = Coming { run, invocation: Some(&invocation), is_dated };
+        let begun = eager.plans.begin(coming, eager.lease(now), now).ok()?;
+        Some(New::Started(Box::new(begun), invocation))
+    }
+
     fn emission(&self, now: Timestamp) -> Emission {
         let mut emission = Emission::of(self.emit.id);
         emission.matched = self.matched();
-        emission.runs = self.runs.iter().map(|run| run.id).collect();
+        emission.runs = self.runs.iter().map(|new| new.run().id).collect();
         if self.emit.eager.is_some() && !self.runs.is_empty() {
-            let new = self.new_runs(now).into_iter().zip(&self.matches);
-            let started = new.filter(|((_, is_started), _)| *is_started);
-            emission.started = started.map(|((run, _), it)| self.stored(run, it, now)).collect();
+            emission.started =
+                self.new_runs(now).into_iter().filter_map(|new| new.stored(now)).collect();
         }
         emission
     }
-
-    fn stored(&self, run: Run, matched: &Match, now: Timestamp) -> Stored {
-        let activation = matched.found.start.authorization.as_ref();
-        Stored {
-            receipt: Receipt::attest(&run),
-            run,
-            invocation: Some(Invocation::of_event(&self.emit.event, activation)),
-            journal: Ok(Vec::new()),
-            now,
-        }
-    }
-}
-
-/// The run as claimed by a local worker, if it can run it.
-fn started(run: &Run, eager: &Eager, now: Timestamp) -> Option<Run> {
-    if !eager.footprints.contains(&run.origin.footprint) {
-        return None;
-    }
-    let lease = Lease { owner: eager.session, until: now.plus(eager.lease), length: eager.lease };
-    let facts = decide_row(run, RowInput::Claim { lease }, now).ok()?;
-    Some(Commit::new(run, &facts).after)
 }
 
 pub(crate) fn new_run(
@@ -234,6 +259,7 @@ pub(crate) async fn record(
     }
     let query = sqlx::query(sql::EVENT_EMIT).bind(clock.offset()).bind(name);
     let query = query.bind(rows.events).bind(rows.deliveries).bind(rows.rows).bind(rows.runs);
+    let query = query.bind(rows.facts);
     let written = query.fetch_all(&mut *conn).await;
     let written = written.map_err(|error| Failed { before: false, error })?;
     let open = answers.iter_mut().filter(|answer| answer.is_ok());

@@ -10,6 +10,7 @@ use crate::error::Fault;
 use crate::keys::Key;
 use crate::retention::place::stripe;
 use crate::run::columns::RunRow;
+use crate::run::entry::Facts;
 use crate::run::row::json_opt;
 
 /// Everything of a batch of events.
@@ -19,6 +20,8 @@ pub(super) struct Rows<'a> {
     pub(super) deliveries: Vec<Delivery<'a>>,
     pub(super) rows: Vec<RunRow<'a>>,
     pub(super) runs: Vec<NewRun>,
+    /// What is journaled of them from the beginning.
+    pub(super) facts: Vec<Facts<'a>>,
 }
 
 impl<'a> Rows<'a> {
@@ -29,9 +32,12 @@ impl<'a> Rows<'a> {
                 self.deliveries.push(Delivery::of(record.emit.id.key(), position, matched)?);
             }
         }
-        for (run, matched) in record.runs.iter().zip(&record.matches) {
+        let event = i64::try_from(self.events.len()).unwrap_or(i64::MAX);
+        for (new, matched) in record.runs.iter().zip(&record.matches) {
+            let run = new.run();
             self.rows.push(RunRow::new(run)?);
             self.runs.push(NewRun::of(record, run, matched)?);
+            self.facts.extend(new.journal().map(|text| Facts::new(event, run, text)));
         }
         Ok(())
     }
@@ -74,7 +80,7 @@ impl<'a> NewEvent<'a> {
             payload_hash: event.payload_hash(),
             occurred_at: event.occurred_at.map(Timestamp::micros),
             matched: i64::from(record.matched()),
-            runs: record.runs.iter().map(|run| run.id.key()).collect(),
+            runs: record.runs.iter().map(|new| new.run().id.key()).collect(),
             status: record.status(),
             data: event.data.text(),
             context: event.context.text(),

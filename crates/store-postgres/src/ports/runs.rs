@@ -36,7 +36,7 @@ impl RunStore for PostgresStore {
         self.writer().ask(dry_run::Create(create)).await
     }
 
-    async fn run_claim(&self, request: ClaimRequest) -> Result<Vec<Run>, StoreError> {
+    async fn run_claim(&self, request: ClaimRequest) -> Result<Vec<Stored>, StoreError> {
         self.writer().ask(claim::Claim(request)).await
     }
 
@@ -64,6 +64,11 @@ impl RunStore for PostgresStore {
         let list =
             self.read(move |conn| Box::pin(async move { renew::canceled(conn, &held).await }));
         list.await
+    }
+
+    async fn run_open(&self, app: &App, runs: &[RunId]) -> Result<Vec<RunId>, StoreError> {
+        let (app, runs) = (app.clone(), runs.to_vec());
+        self.read(move |conn| Box::pin(async move { load::open(conn, &app, &runs).await })).await
     }
 
     async fn run_recover(&self, scan: Scan) -> Result<Recovered, StoreError> {

@@ -4,9 +4,11 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 
 use surefoot_kernel_core::{
-    ClaimRequest, Commit, Lease, RowInput, Run, StoreError, TakeOverRequest, Timestamp, decide_row,
+    Begun, Behind, ClaimRequest, Coming, Commit, Lease, Receipt, RowInput, Run, StoreError, Stored,
+    TakeOverRequest, Timestamp, decide_row,
 };
 
+use super::behind;
 use super::load::read_result;
 use super::lock::{Locks, hash};
 use super::read::{lock_run, readable};
@@ -20,7 +22,7 @@ use crate::writer::{Cx, Lane, Op};
 pub(crate) struct Claim(pub(crate) ClaimRequest);
 
 impl Op for Claim {
-    type Out = Vec<Run>;
+    type Out = Vec<Stored>;
     type Err = StoreError;
     const LANE: Lane = Lane::Claim;
 
@@ -32,7 +34,11 @@ impl Op for Claim {
         Some(hash(&[&session, &nonce]).cast_signed())
     }
 
-    async fn run<'a>(&'a self, conn: &'a mut PgConnection, cx: Cx) -> Result<Vec<Run>, StoreError> {
+    async fn run<'a>(
+        &'a self,
+        conn: &'a mut PgConnection,
+        cx: Cx,
+    ) -> Result<Vec<Stored>, StoreError> {
         Ok(claim(conn, &self.0, cx.now).await?)
     }
 }
@@ -48,30 +54,47 @@ async fn claim(
     conn: &mut PgConnection,
     request: &ClaimRequest,
     now: Timestamp,
-) -> Result<Vec<Run>, Fault> {
+) -> Result<Vec<Stored>, Fault> {
     let due = match first_readable(conn, request, now).await? {
-        Found::Claimed(runs) => return Ok(runs),
+        Found::Claimed(runs) => {
+            let behind = behind::read(conn, runs.iter()).await?;
+            return Ok(as_claimed(runs, behind, now));
+        }
         Found::Due(due) => due,
     };
-    let lease =
-        Lease { owner: request.session, until: now.plus(request.lease), length: request.lease };
-    let mut decided: Vec<(Head, Commit)> = Vec::with_capacity(due.len());
+    let mut behind = behind::read(conn, due.iter().map(|(_, run)| run)).await?;
+    let mut begun: Vec<(Head, Begun)> = Vec::with_capacity(due.len());
     for (head, run) in due {
-        if let Ok(facts) = decide_row(&run, RowInput::Claim { lease: lease.clone() }, now) {
-            decided.push((head, Commit::new(&run, &facts)));
+        let coming = Coming::of(&run, behind.invocation(run.id));
+        if let Ok(begins) = request.plans.begin(coming, request.lease(now), now) {
+            begun.push((head, begins));
         }
     }
-    let writes: Vec<Write<'_>> = decided
+    let writes: Vec<Write<'_>> = begun
         .iter()
-        .map(|(head, commit)| {
-            let mut write = Write::decided(head.clone(), commit);
+        .map(|(head, begins)| {
+            let mut write = Write::decided(head.clone(), &begins.commit);
             write.claim_nonce = Some(nonce(request));
             write
         })
         .collect();
     write_all(conn, &writes, now).await?;
     drop(writes);
-    Ok(decided.into_iter().map(|(_, commit)| commit.after).collect())
+    let stored = begun.into_iter().map(|(_, begins)| {
+        let before = begins.commit.before;
+        let receipt = Receipt::attest(&begins.commit.after);
+        begins.stored(receipt, behind.take(before.run, before.seq), now)
+    });
+    Ok(stored.collect())
+}
+
+/// Runs that were claimed before, as they are now.
+fn as_claimed(runs: Vec<Run>, mut behind: Behind, now: Timestamp) -> Vec<Stored> {
+    let stored = |run: Run| {
+        let (invocation, journal) = behind.take(run.id, run.seq);
+        Stored { receipt: Receipt::attest(&run), run, invocation, journal: Ok(journal), now }
+    };
+    runs.into_iter().map(stored).collect()
 }
 
 /// The first due runs that can be read. Those that cannot stay where they stand, at the front: as many more are asked

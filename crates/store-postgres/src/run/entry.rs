@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use surefoot_kernel_core::{Commit, Phase, Timestamp};
+use surefoot_kernel_core::{Commit, JournalText, Phase, Run, Timestamp};
 
 use super::columns::wake_at;
 use super::row::{detail_of, int, json_opt};
@@ -66,8 +66,8 @@ impl<'a> After<'a> {
 }
 
 composite! {
-    /// What the commit appends to the journal.
-    pub(super) struct Facts<'a> as "surefoot.facts" {
+    /// What the commit of that place in the batch appends to the journal, or the event.
+    pub(crate) struct Facts<'a> as "surefoot.facts" {
         entry: i64,
         run: Uuid,
         seq: i64,
@@ -78,16 +78,15 @@ composite! {
 }
 
 impl<'a> Facts<'a> {
+    /// Of a run as it is then.
+    pub(crate) fn new(entry: i64, run: &Run, journal: &'a JournalText) -> Self {
+        let (generation, facts) = (int(run.generation), &*journal.facts);
+        let (seq, count) = (int(journal.seq), int(journal.count));
+        Self { entry, run: run.id.key(), seq, count, generation, facts }
+    }
+
     pub(super) fn of(entry: i64, commit: &'a Commit) -> Option<Self> {
-        let journal = commit.journal.as_ref()?;
-        Some(Self {
-            entry,
-            run: commit.before.run.key(),
-            seq: int(journal.seq),
-            count: int(journal.count),
-            generation: int(commit.before.generation),
-            facts: &journal.facts,
-        })
+        Some(Self::new(entry, &commit.after, commit.journal.as_ref()?))
     }
 }
 

@@ -2,11 +2,12 @@
 
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
+use uuid::Uuid;
 
 use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::{
-    Invocation, JournalEntry, JournalPage, LoadRequest, Phase, Receipt, RestoreInvalid, Run, RunId,
-    StoreError, Stored, Timestamp,
+    App, Invocation, JournalEntry, JournalPage, LoadRequest, Phase, Receipt, RestoreInvalid, Run,
+    RunId, StoreError, Stored, Timestamp,
 };
 
 use super::read::run_by_id;
@@ -39,6 +40,17 @@ pub(crate) async fn whole_run(
     let Some((_, mut run)) = run_by_id(conn, request.run).await? else { return Ok(None) };
     read_result(conn, &mut run).await?;
     Ok(Some(run))
+}
+
+/// Those that go on by themselves.
+pub(crate) async fn open(
+    conn: &mut PgConnection,
+    app: &App,
+    runs: &[RunId],
+) -> Result<Vec<RunId>, Fault> {
+    let runs: Vec<Uuid> = runs.iter().map(|run| run.key()).collect();
+    let rows = sqlx::query(sql::RUN_OPEN).bind(app.as_str()).bind(runs).fetch_all(conn).await?;
+    rows.iter().map(|row| Ok(RunId::of_key(row.try_get("id")?))).collect()
 }
 
 /// Completes a run that has ended well, and says how many bytes of JSON its result has.
@@ -92,13 +104,7 @@ pub(crate) async fn journal_page(
 fn read_journal(rows: &[PgRow]) -> Result<Result<Vec<JournalEntry>, RestoreInvalid>, Fault> {
     let mut entries = Vec::with_capacity(rows.len());
     for row in rows {
-        let (seq, generation): (i64, i64) = (row.try_get("seq")?, row.try_get("generation")?);
-        let at = Timestamp::from_micros(row.try_get("at")?);
-        let (Ok(seq), Ok(generation)) = (u64::try_from(seq), u64::try_from(generation)) else {
-            let what = format!("journal row {seq} has a negative number");
-            return Ok(Err(RestoreInvalid { what }));
-        };
-        match JournalEntry::read(seq, generation, at, row.try_get("facts")?) {
+        match read_entry(row)? {
             Ok(entry) => entries.push(entry),
             Err(invalid) => return Ok(Err(invalid)),
         }
@@ -106,11 +112,27 @@ fn read_journal(rows: &[PgRow]) -> Result<Result<Vec<JournalEntry>, RestoreInval
     Ok(Ok(entries))
 }
 
+pub(super) fn read_entry(row: &PgRow) -> Result<Result<JournalEntry, RestoreInvalid>, Fault> {
+    let (seq, generation): (i64, i64) = (row.try_get("seq")?, row.try_get("generation")?);
+    let at = Timestamp::from_micros(row.try_get("at")?);
+    let (Ok(seq), Ok(generation)) = (u64::try_from(seq), u64::try_from(generation)) else {
+        let what = format!("journal row {seq} has a negative number");
+        return Ok(Err(RestoreInvalid { what }));
+    };
+    Ok(JournalEntry::read(seq, generation, at, row.try_get("facts")?))
+}
+
 pub(crate) async fn invocation(conn: &mut PgConnection, run: &Run) -> Result<Invocation, Fault> {
-    let corrupt = |what: String| Fault(StoreError::Corrupt { run: run.id, what });
     let query = sqlx::query(sql::RUN_PAYLOAD).bind(run.id.key()).bind(run.origin.root.key());
-    let row = query.fetch_optional(conn).await?;
-    let row = row.ok_or_else(|| corrupt("what it was started with is gone".to_owned()))?;
+    let Some(row) = query.fetch_optional(conn).await? else {
+        let what = "what it was started with is gone".to_owned();
+        return Err(Fault(StoreError::Corrupt { run: run.id, what }));
+    };
+    read_invocation(&row, run.id)
+}
+
+pub(super) fn read_invocation(row: &PgRow, run: RunId) -> Result<Invocation, Fault> {
+    let corrupt = |what: String| Fault(StoreError::Corrupt { run, what });
     let value = |text: Option<&str>, column: &str| match text {
         None => Ok(None),
         Some(text) => {

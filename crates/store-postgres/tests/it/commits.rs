@@ -7,6 +7,7 @@ use surefoot_kernel_core::{
     decide_row,
 };
 use surefoot_store_postgres::{PostgresStore, sqlx};
+use surefoot_testkit::ClaimRows as _;
 use tokio::task::JoinSet;
 
 use crate::support::{LEASE, World, claim, load, next, outcome, session, step};
@@ -176,12 +177,12 @@ async fn a_renewed_run_is_not_claimed_before_its_lease_ends() {
         };
         assert!(renewed > until);
         until = renewed;
-        assert!(world.store.run_claim(claim(1, next())).await.unwrap().is_empty());
+        assert!(world.store.claim_rows(claim(1, next())).await.is_empty());
     }
     world.pass(surefoot_kernel_core::Micros::from_secs(119));
-    assert!(world.store.run_claim(claim(1, next())).await.unwrap().is_empty());
+    assert!(world.store.claim_rows(claim(1, next())).await.is_empty());
     world.pass(surefoot_kernel_core::Micros::from_secs(1));
-    assert_eq!(world.store.run_claim(claim(1, next())).await.unwrap()[0].generation, 2);
+    assert_eq!(world.store.claim_rows(claim(1, next())).await[0].generation, 2);
 }
 
 /// What an operator does comes alone, and waits for the row.

@@ -1,6 +1,7 @@
 //! Many handles and many processes on one database.
 
 use std::process::{Command, Stdio};
+use surefoot_testkit::ClaimRows as _;
 
 use surefoot_kernel_core::{
     ClaimRequest, Commit, End, EventStore, Fact, OperatorStore, RunFilter, RunState, RunStore,
@@ -22,7 +23,7 @@ async fn work(store: PostgresStore, who: u8, emits: u32) -> u32 {
     let session = SessionId::from_bytes([who; 16]);
     loop {
         let request = ClaimRequest { session, ..claim(4) };
-        let claimed = store.run_claim(request).await.unwrap();
+        let claimed = store.claim_rows(request).await;
         if claimed.is_empty() {
             return ended;
         }

@@ -51,9 +51,9 @@ async fn end_runs(store: &PostgresStore) -> Vec<RunId> {
         }
     };
     let mut ended = Vec::new();
-    for run in runs {
-        match store.run_commit(outcome_and_end(&run)).await {
-            Ok(_) => ended.push(run.id),
+    for stored in runs {
+        match store.run_commit(outcome_and_end(&stored.run)).await {
+            Ok(_) => ended.push(stored.run.id),
             Err(error) => assert!(is_loss(&error), "{error:?}"),
         }
     }

@@ -1,9 +1,10 @@
 //! Encrypted connections: of all that the store opens, and only to a server that is who it says.
 
 use std::path::PathBuf;
+use surefoot_testkit::ClaimRows as _;
 
 use sqlx::Row;
-use surefoot_kernel_core::{EventStore, PlanStore, RunStore, StoreError, TxStore, WakeBus};
+use surefoot_kernel_core::{EventStore, PlanStore, StoreError, TxStore, WakeBus};
 use surefoot_store_postgres::{PostgresOptions, PostgresStore, sqlx};
 use surefoot_testkit::servers::{Postgres, Server};
 use tokio::task::spawn_blocking;
@@ -39,7 +40,7 @@ async fn every_connection_is_encrypted_and_the_server_is_who_it_says() {
     let store = open(&server, &known).await.unwrap();
     store.version_publish(publish("stock")).await.unwrap();
     store.event_emit(emit(order())).await.unwrap();
-    let run = store.run_claim(claim(1)).await.unwrap().remove(0);
+    let run = store.claim_rows(claim(1)).await.remove(0);
     step(&store, &run).await.unwrap();
     store.wake_bus().heard("inventory").await;
     let mut tx = store.begin().await.unwrap();

@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use surefoot_testkit::ClaimRows as _;
 
 use sqlx::Connection;
 use surefoot_kernel_core::retention::Force;
@@ -261,11 +262,11 @@ async fn a_commit_that_comes_later_than_its_ids_is_not_passed_over() {
     quick.commit().await.unwrap();
     let dispatched = world.store.event_dispatch(&app(), 10).await.unwrap();
     assert_eq!(dispatched.dispatched, [second.id]);
-    assert_eq!(world.store.run_claim(claim(10)).await.unwrap().len(), 1);
+    assert_eq!(world.store.claim_rows(claim(10)).await.len(), 1);
     slow.commit().await.unwrap();
     let dispatched = world.store.event_dispatch(&app(), 10).await.unwrap();
     assert_eq!(dispatched.dispatched, [first.id]);
-    assert_eq!(world.store.run_claim(claim(10)).await.unwrap().len(), 1);
+    assert_eq!(world.store.claim_rows(claim(10)).await.len(), 1);
 }
 
 /// An event that stands in the lane, in the order of the calls; completes when it is recorded, and says whether it is new.

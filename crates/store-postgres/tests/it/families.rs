@@ -6,6 +6,7 @@ use surefoot_kernel_core::{
     RunId, RunState, RunStore, Scan, SessionId, StoreError, Timestamp,
 };
 use surefoot_store_postgres::{PostgresStore, sqlx};
+use surefoot_testkit::ClaimRows as _;
 use tokio::task::JoinSet;
 
 use crate::support::{World, app, claim, load, next};
@@ -64,7 +65,7 @@ async fn the_end_of_the_last_child_and_the_park_of_its_parent_lose_no_wake() {
     let other = world.other().await;
     for _ in 0..40 {
         let parent = family(&world, 1, None).await;
-        let child = world.store.run_claim(claim(1, next())).await.unwrap().remove(0);
+        let child = world.store.claim_rows(claim(1, next())).await.remove(0);
         let (parked, ended) =
             tokio::join!(world.store.run_commit(park(&parent)), other.run_commit(end(&child)));
         assert_eq!(ended.unwrap().run.state(), RunState::Succeeded);
@@ -77,7 +78,7 @@ async fn the_end_of_the_last_child_and_the_park_of_its_parent_lose_no_wake() {
         assert_eq!(row.state(), RunState::Queued, "{row:?}");
         assert_eq!(group(&world.store, parent.id).await.live, 0);
         // Out of the way of the next round.
-        assert_eq!(world.store.run_claim(claim(1, next())).await.unwrap()[0].id, parent.id);
+        assert_eq!(world.store.claim_rows(claim(1, next())).await[0].id, parent.id);
     }
 }
 
@@ -89,7 +90,7 @@ async fn work(store: PostgresStore, who: u8, parent: RunId) -> u32 {
             session: SessionId::from_bytes([who; 16]),
             ..claim(2, next())
         };
-        let claimed = store.run_claim(request).await.unwrap();
+        let claimed = store.claim_rows(request).await;
         if claimed.is_empty() && group(&store, parent).await.live == 0 {
             return ended;
         }

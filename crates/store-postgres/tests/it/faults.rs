@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use surefoot_testkit::ClaimRows as _;
 
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
@@ -53,7 +54,7 @@ async fn an_application_that_uses_up_its_connections_stops_transactional_steps_o
     let transacting = tokio::spawn(async move { store.run_transact(before, &mut Record).await });
     for _ in 0..5 {
         world.store.event_emit(emit(order())).await.unwrap();
-        assert_eq!(world.store.run_claim(published::claim(1)).await.unwrap().len(), 1);
+        assert_eq!(world.store.claim_rows(published::claim(1)).await.len(), 1);
     }
     step(&world.store, &other).await.unwrap();
     world.pass(Micros::from_secs(100));
@@ -131,7 +132,7 @@ async fn a_database_with_a_statement_timeout_cancels_no_statement_of_the_kernel(
     let store = world.other().await;
     store.version_publish(publish("stock")).await.unwrap();
     store.event_emit(emit(order())).await.unwrap();
-    assert_eq!(store.run_claim(published::claim(1)).await.unwrap().len(), 1);
+    assert_eq!(store.claim_rows(published::claim(1)).await.len(), 1);
     for run in world.claimed(3).await {
         // Somebody has the row for longer than that.
         execute(&mut conn, "BEGIN".to_owned()).await;
@@ -186,7 +187,7 @@ async fn a_full_disk_is_a_store_that_is_away() {
     // The server tells of an error before it has let the locks go, and claims pass over what is locked.
     let mut claimed = 0;
     while claimed == 0 {
-        claimed = wired.store.run_claim(published::claim(9)).await.unwrap().len();
+        claimed = wired.store.claim_rows(published::claim(9)).await.len();
     }
     assert_eq!(claimed, 1);
 
@@ -263,7 +264,7 @@ async fn files_that_cannot_grow_lose_nothing() {
     assert!(matches!(&refused, EmitError::Store(error) if is_away(error)), "{refused:?}");
     assert!(acknowledged > 0);
     // Whatever needs no room goes on.
-    assert_eq!(store.run_claim(published::claim(1)).await.unwrap().len(), 1);
+    assert_eq!(store.claim_rows(published::claim(1)).await.len(), 1);
     let all = || EventFilter { limit: 100, ..EventFilter::default() };
     let there = store.event_list(all()).await.unwrap().rows.len();
     assert_eq!(u64::try_from(there).unwrap(), acknowledged);
@@ -355,7 +356,7 @@ async fn whoever_opens_a_database_that_is_in_use_waits_for_nobody_and_stops_nobo
     world.store.event_emit_in(&mut open, emit(order())).await.unwrap();
     for _ in 0..20 {
         let opened = world.other().await;
-        assert_eq!(opened.run_claim(published::claim(1)).await.unwrap().len(), 1);
+        assert_eq!(opened.claim_rows(published::claim(1)).await.len(), 1);
     }
     stop.store(true, Ordering::SeqCst);
     let steps = work.join_all().await;

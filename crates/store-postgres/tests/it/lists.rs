@@ -7,6 +7,7 @@ use surefoot_kernel_core::{
     RunStore, SessionReport,
 };
 use surefoot_store_postgres::sqlx;
+use surefoot_testkit::ClaimRows as _;
 use tokio::task::JoinSet;
 
 use crate::published::{claim, emit, footprint, order, publish, published, record, started};
@@ -111,8 +112,8 @@ async fn empty_lists_are_asked_for_and_answered() {
     let world = published().await;
     record(&world, order()).await;
     let nothing = surefoot_kernel_core::ClaimRequest { footprints: Vec::new(), ..claim(5) };
-    assert!(world.store.run_claim(nothing).await.unwrap().is_empty());
-    assert!(world.store.run_claim(claim(0)).await.unwrap().is_empty());
+    assert!(world.store.claim_rows(nothing).await.is_empty());
+    assert!(world.store.claim_rows(claim(0)).await.is_empty());
     let request = RenewRequest { session: session(), runs: Vec::new(), lease: LEASE };
     assert!(world.store.lease_renew(request).await.unwrap().is_empty());
     let elsewhere = "elsewhere".into();
@@ -120,8 +121,8 @@ async fn empty_lists_are_asked_for_and_answered() {
     let dispatched = world.store.event_dispatch(&elsewhere, 10).await.unwrap();
     assert_eq!(dispatched, Default::default());
     // And the queue is idle afterwards, not forgotten.
-    assert_eq!(world.store.run_claim(claim(5)).await.unwrap().len(), 1);
-    assert!(world.store.run_claim(claim(5)).await.unwrap().is_empty());
+    assert_eq!(world.store.claim_rows(claim(5)).await.len(), 1);
+    assert!(world.store.claim_rows(claim(5)).await.is_empty());
 }
 
 /// Covers behaviour 78.
@@ -134,7 +135,7 @@ async fn a_deferred_event_keeps_what_it_matched() {
     world.store.version_publish(publish("stock")).await.unwrap();
     let dispatched = world.store.event_dispatch(&app(), 10).await.unwrap();
     assert_eq!(dispatched.dispatched, [emission.event]);
-    let claimed = world.store.run_claim(claim(10)).await.unwrap();
+    let claimed = world.store.claim_rows(claim(10)).await;
     assert_eq!((claimed.len(), claimed[0].origin.version), (1, first[0].version));
     let again = world.store.event_dispatch(&app(), 10).await.unwrap();
     assert_eq!(again, Default::default());
@@ -251,7 +252,7 @@ async fn an_unreadable_run_is_named_and_does_not_hold_up_others() {
     spoil.bind(uuid::Uuid::from_bytes(bad.to_bytes())).execute(&mut conn).await.unwrap();
     let spoil = "UPDATE surefoot.run SET cancel = NULL, deadline = '{' WHERE cancel IS NOT NULL";
     sqlx::query(spoil).execute(&mut conn).await.unwrap();
-    let claimed = world.store.run_claim(claim(10)).await.unwrap();
+    let claimed = world.store.claim_rows(claim(10)).await;
     assert_eq!(claimed.iter().map(|run| run.id).collect::<Vec<_>>(), [good]);
     let error = world.store.run_load(LoadRequest { run: bad, after: None }).await.unwrap_err();
     assert!(
@@ -279,10 +280,10 @@ async fn an_unreadable_run_does_not_use_up_a_claim() {
         spoil.bind(uuid::Uuid::from_bytes(bad.to_bytes())).execute(&mut conn).await.unwrap();
     }
     for good in &runs[2..] {
-        let claimed = world.store.run_claim(claim(1)).await.unwrap();
+        let claimed = world.store.claim_rows(claim(1)).await;
         assert_eq!(claimed.iter().map(|run| run.id).collect::<Vec<_>>(), [*good]);
     }
-    assert!(world.store.run_claim(claim(1)).await.unwrap().is_empty());
+    assert!(world.store.claim_rows(claim(1)).await.is_empty());
 }
 
 /// Of a tag that very many events have, the runs are found on the way through all of them.

@@ -46,53 +46,53 @@ async fn all<S: Scenario<Newest>>(scenario: S, cases: (usize, usize), documented
 /// Covers field fault 26.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn crash_points_keep_the_contract() {
-    some(EveryClass::new(), 17, (36, 22)).await;
+    some(EveryClass::new(), 17, (34, 21)).await;
 }
 
 /// Covers field fault 140.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn crash_points_of_a_tree_keep_the_contract() {
-    some(WithChildren::new(), 31, (55, 16)).await;
+    some(WithChildren::new(), 31, (49, 15)).await;
 }
 
 /// Covers behaviours 139, 140.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn crash_points_with_people_keep_the_contract() {
-    some(Attended::new(), 79, (150, 18)).await;
+    some(Attended::new(), 79, (136, 17)).await;
 }
 
 /// Covers behaviour 108.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn crash_points_of_a_cancel_keep_the_contract() {
-    some(Canceled::new(), 27, (51, 18)).await;
+    some(Canceled::new(), 27, (46, 17)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "soak"]
 async fn every_crash_point_keeps_the_contract() {
     let documented = include_str!("../../../../docs/crash-points.md");
-    all(EveryClass::new(), (36, 362), documented).await;
+    all(EveryClass::new(), (34, 352), documented).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "soak"]
 async fn every_crash_point_of_a_tree_keeps_the_contract() {
     let documented = include_str!("../../../../docs/crash-points-children.md");
-    all(WithChildren::new(), (55, 482), documented).await;
+    all(WithChildren::new(), (49, 452), documented).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "soak"]
 async fn every_crash_point_with_people_keeps_the_contract() {
     let documented = include_str!("../../../../docs/crash-points-attention.md");
-    all(Attended::new(), (150, 1_378), documented).await;
+    all(Attended::new(), (136, 1_308), documented).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "soak"]
 async fn every_crash_point_of_a_cancel_keeps_the_contract() {
     let documented = include_str!("../../../../docs/crash-points-cancel.md");
-    all(Canceled::new(), (51, 475), documented).await;
+    all(Canceled::new(), (46, 442), documented).await;
 }
 
 /// The plan of the tests below: each data set has one statement more go through before it loses one.

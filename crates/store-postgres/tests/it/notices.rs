@@ -1,8 +1,9 @@
 //! Notices between processes: on a line that falls silent, and how many of them there are.
 
 use std::time::Duration;
+use surefoot_testkit::ClaimRows as _;
 
-use surefoot_kernel_core::{EventStore, RunStore, WakeBus};
+use surefoot_kernel_core::{EventStore, WakeBus};
 use surefoot_store_postgres::{PostgresStore, sqlx};
 
 use crate::published::{claim, emit, order, published};
@@ -64,7 +65,7 @@ async fn commits_carry_no_notice_and_announcements_go_together() {
     let store: &PostgresStore = &wired.store;
     for _ in 0..20 {
         store.event_emit(emit(order())).await.unwrap();
-        let run = store.run_claim(claim(1)).await.unwrap().remove(0);
+        let run = store.claim_rows(claim(1)).await.remove(0);
         step(store, &run).await.unwrap();
     }
     let notices = || wired.proxy.seen().iter().filter(|it| *it == "-- meta/notify").count();

@@ -1,6 +1,7 @@
 //! A published workflow that starts on `order.placed`, and events for it.
 
 use std::collections::BTreeMap;
+use surefoot_testkit::ClaimRows as _;
 
 use serde_json::{Value, json};
 use surefoot_kernel_core::plan::{Footprint, Hashes, ModuleRef, Plan, PlanLimits, TriggerPlan};
@@ -22,7 +23,7 @@ pub(crate) async fn started(world: &World, count: u32) -> Vec<Run> {
     for _ in 0..count {
         record(world, order()).await;
     }
-    let runs = world.store.run_claim(claim(count)).await.unwrap();
+    let runs = world.store.claim_rows(claim(count)).await;
     assert_eq!(runs.len(), usize::try_from(count).unwrap());
     runs
 }

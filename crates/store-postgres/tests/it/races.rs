@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use surefoot_testkit::ClaimRows as _;
 
 use serde_json::json;
 use sqlx::Row;
@@ -68,7 +69,7 @@ async fn a_park_and_its_signal_never_miss_each_other() {
         assert!(sent.unwrap().new);
         let row = load(&world.store, run.id).await.run;
         assert_eq!(row.state(), RunState::Queued, "round {round}");
-        assert_eq!(world.store.run_claim(claim(1, next())).await.unwrap()[0].id, run.id);
+        assert_eq!(world.store.claim_rows(claim(1, next())).await[0].id, run.id);
     }
 }
 

@@ -10,6 +10,7 @@ use surefoot_kernel_core::{
     StoreError, TxStore, decide_row,
 };
 use surefoot_store_postgres::{PostgresStore, sqlx};
+use surefoot_testkit::ClaimRows as _;
 
 use crate::published::{claim, emit, end, order, publish, published, record, started};
 use crate::support::{World, app, load, scope};
@@ -257,7 +258,7 @@ async fn a_tree_too_large_for_one_transaction_is_deleted_in_parts_and_not_retrie
     assert_eq!(deleted, 20_001);
     assert!(parts > 3, "{parts} parts");
     assert!(dump(&mut conn).await.iter().all(|line| !line.starts_with("doomed")));
-    assert!(world.store.run_claim(claim(9)).await.unwrap().is_empty());
+    assert!(world.store.claim_rows(claim(9)).await.is_empty());
 }
 
 /// The settings on which durability rests are looked at.

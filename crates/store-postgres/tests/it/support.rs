@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use surefoot_testkit::ClaimRows as _;
 
 use serde_json::{Value, json};
 use surefoot_kernel_core::{
     App, ClaimRequest, Commit, Committed, CreateDryRun, Event, Fact, LoadRequest, Micros, Mode,
-    Run, RunId, RunStore, SaidBy, Scope, SessionId, StoreError, Stored, VersionId,
+    Plans, Run, RunId, RunStore, SaidBy, Scope, SessionId, StoreError, Stored, VersionId,
 };
 use surefoot_store_postgres::{PostgresOptions, PostgresStore};
 
@@ -49,7 +50,7 @@ impl World {
         for _ in 0..count {
             self.store.dry_run_create(create()).await.unwrap();
         }
-        let runs = self.store.run_claim(claim(count, next())).await.unwrap();
+        let runs = self.store.claim_rows(claim(count, next())).await;
         assert_eq!(runs.len(), usize::try_from(count).unwrap());
         runs
     }
@@ -104,6 +105,7 @@ pub(crate) fn claim(limit: u32, nonce: u64) -> ClaimRequest {
         session: session(),
         nonce,
         lease: LEASE,
+        plans: Plans::default(),
     }
 }
 

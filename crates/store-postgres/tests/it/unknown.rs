@@ -9,6 +9,7 @@ use surefoot_kernel_core::{
     StepCharge, StoreError, TakeOverRequest, TxStore, TxWork, Work,
 };
 use surefoot_store_postgres::{PostgresTx, sqlx};
+use surefoot_testkit::ClaimRows as _;
 use surefoot_testkit::servers::Fate;
 
 use crate::published::{self, emit, order, publish, published};
@@ -245,7 +246,7 @@ async fn an_event_in_doubt_is_found_by_its_id_and_recorded_once() {
         }
         let all = EventFilter { limit: 1_000, ..EventFilter::default() };
         assert_eq!(wired.store.event_list(all).await.unwrap().rows.len(), count, "{fate:?}");
-        let runs = wired.store.run_claim(published::claim(10)).await.unwrap();
+        let runs = wired.store.claim_rows(published::claim(10)).await;
         assert_eq!(runs.iter().map(|run| run.id).collect::<Vec<_>>(), again.runs, "{fate:?}");
     }
 }
@@ -278,7 +279,7 @@ async fn an_event_of_a_transaction_in_doubt_is_there_where_the_rest_of_it_is() {
             (rows, again.new),
             if fate == Fate::LoseRequest { (0, true) } else { (1, false) }
         );
-        assert_eq!(wired.store.run_claim(published::claim(10)).await.unwrap().len(), 1);
+        assert_eq!(wired.store.claim_rows(published::claim(10)).await.len(), 1);
     }
 }
 
@@ -326,20 +327,20 @@ async fn a_claim_in_doubt_that_is_made_again_takes_what_it_took() {
         let answer = wired.store.run_claim(request.clone()).await;
         assert!(answer.as_ref().is_err_and(is_unknown), "{answer:?}");
         let (store, same) = (wired.store.clone(), request.clone());
-        let again = tokio::spawn(async move { store.run_claim(same).await });
+        let again = tokio::spawn(async move { store.claim_rows(same).await });
         if fate == Fate::ComeLate {
             until_waiting(&mut wired.world.database.raw().await, 1).await;
             settled(&doubt).await;
         }
-        let mut claimed = again.await.unwrap().unwrap();
+        let mut claimed = again.await.unwrap();
         claimed.sort_by_key(|run| run.id);
         assert_eq!(claimed.len(), 2, "{fate:?}");
-        let mut third = wired.store.run_claim(request).await.unwrap();
+        let mut third = wired.store.claim_rows(request).await;
         third.sort_by_key(|run| run.id);
         assert_eq!(third, claimed, "{fate:?}");
         assert!(claimed.iter().all(|run| (run.generation, run.attempt) == (1, 1)));
         // The others are free for other claims.
-        assert_eq!(wired.store.run_claim(published::claim(10)).await.unwrap().len(), 4, "{fate:?}");
+        assert_eq!(wired.store.claim_rows(published::claim(10)).await.len(), 4, "{fate:?}");
     }
 }
 
@@ -425,10 +426,10 @@ async fn connections_that_were_lost_while_idle_repeat_nothing() {
             assert!(matches!(&error, EmitError::Store(error) if is_unknown(error)), "{error:?}");
             wired.store.event_emit(event).await.unwrap();
         }
-        assert_eq!(wired.store.run_claim(published::claim(5)).await.unwrap().len(), 1);
+        assert_eq!(wired.store.claim_rows(published::claim(5)).await.len(), 1);
         wired.proxy.cut();
     }
     let stored = load(&wired.world.store, run.id).await;
     assert_eq!(stored.journal.unwrap().len(), usize::try_from(stored.run.seq).unwrap());
-    assert!(wired.store.run_claim(claim(1, next())).await.unwrap().is_empty());
+    assert!(wired.store.claim_rows(claim(1, next())).await.is_empty());
 }

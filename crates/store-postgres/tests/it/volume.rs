@@ -1,8 +1,9 @@
 //! What claims and steps cost where there is much: in pages that the server touches, which no busy machine changes.
 
 use sqlx::{AssertSqlSafe, PgConnection, Row};
-use surefoot_kernel_core::{Run, RunStore};
+use surefoot_kernel_core::Run;
 use surefoot_store_postgres::sqlx;
+use surefoot_testkit::ClaimRows as _;
 
 use crate::published::{claim, end, published, started};
 use crate::support::load;
@@ -60,7 +61,7 @@ async fn claims_do_not_feel_the_runs_that_ended() {
     let many = pages_of_a_claim(&mut conn).await;
     println!("a claim touches {few} pages, and {many} beside 20,000 runs that ended");
     assert!(many <= few * 2 + 50, "a claim touches {many} pages, and {few} where there is little");
-    assert!(world.store.run_claim(claim(10)).await.unwrap().is_empty());
+    assert!(world.store.claim_rows(claim(10)).await.is_empty());
 }
 
 /// A reader with an old snapshot keeps every dead row version: claims step over them, and no more than once each.
@@ -86,5 +87,5 @@ async fn claims_beside_a_reader_with_an_old_snapshot_stay_near() {
     execute(&mut conn, "VACUUM surefoot.run".to_owned()).await;
     let cleaned = pages_of_a_claim(&mut conn).await;
     assert!(cleaned <= fresh + 20, "{cleaned} pages after the reader was gone, {fresh} before");
-    assert!(world.store.run_claim(claim(10)).await.unwrap().is_empty());
+    assert!(world.store.claim_rows(claim(10)).await.is_empty());
 }

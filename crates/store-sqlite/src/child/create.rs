@@ -97,7 +97,16 @@ async fn create(
             .iter()
             .map(|(run, child)| {
                 let data = child.inputs.as_str();
-                (run, StartedWith { data, context: None, authorization: None, trace: None })
+                (
+                    run,
+                    StartedWith {
+                        data,
+                        context: None,
+                        authorization: None,
+                        trace: None,
+                        journal: None,
+                    },
+                )
             })
             .collect();
         insert_all(conn, &rows).await?;

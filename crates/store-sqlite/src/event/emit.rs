@@ -117,7 +117,7 @@ pub(super) fn started_with<'a>(recorded: Recorded<'a>, matched: &'a Match) -> St
     // The emitter's word wins, even if no actor can be read from it.
     let authorization = recorded.authorization.or(matched.authorization.as_ref());
     let (data, trace) = (recorded.data, recorded.trace);
-    StartedWith { data, context: Some(recorded.context), authorization, trace }
+    StartedWith { data, context: Some(recorded.context), authorization, trace, journal: None }
 }
 
 /// Run ids side by side, as an event keeps them.

@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 use sqlx::{Row, SqliteConnection};
 
 use surefoot_kernel_core::{
-    Commit, Dispatch, Emission, Emit, EmitError, Invocation, Lease, Receipt, RowInput, Run, RunId,
-    START_EVENT, Stored, Timestamp, VersionId, WorkflowKey, decide_row,
+    Begun, Coming, Dispatch, Eager, Emission, Emit, EmitError, Invocation, Receipt, Run, RunId,
+    START_EVENT, Stored, Timestamp, VersionId, WorkflowKey,
 };
 
 use super::emit::{Match, Recorded, emit, new_run, packed, read_json, sixteen, started_with};
@@ -120,22 +120,28 @@ pub(super) async fn record(
     for piece in pieces(&events) {
         insert_events(conn, piece, now).await?;
     }
-    let mut emissions = Vec::with_capacity(events.len());
-    let mut runs: Vec<(Run, StartedWith<'_>)> = Vec::new();
+    let mut runs = Vec::with_capacity(events.len());
     for event in &events {
+        if event.starts() {
+            runs.push(begin(event, now));
+        } else {
+            write_deliveries(conn, event).await?;
+            runs.push(Vec::new());
+        }
+    }
+    let rows = events.iter().zip(&runs);
+    let rows: Vec<(&Run, StartedWith<'_>)> =
+        rows.flat_map(|(event, runs)| runs.iter().map(|run| run.row(event))).collect();
+    insert_all(conn, &rows).await?;
+    drop(rows);
+    let emission = |(event, runs): (&New<'_>, Vec<NewRun<'_>>)| {
         let mut emission = Emission::of(event.emit.id);
         emission.matched = event.matched();
         emission.runs = event.runs();
-        if event.starts() {
-            emission.started = begin(event, &mut runs, now);
-        } else {
-            write_deliveries(conn, event).await?;
-        }
-        emissions.push(emission);
-    }
-    let runs: Vec<(&Run, StartedWith<'_>)> = runs.iter().map(|(run, with)| (run, *with)).collect();
-    insert_all(conn, &runs).await?;
-    Ok(emissions)
+        emission.started = runs.into_iter().filter_map(|run| run.stored(now)).collect();
+        emission
+    };
+    Ok(events.iter().zip(runs).map(emission).collect())
 }
 
 async fn insert_events(
@@ -179,36 +185,67 @@ async fn insert_events(
     Ok(())
 }
 
-/// The runs of an event; those that a local worker has slots for are running from the first moment on.
-fn begin<'a>(
-    event: &'a New<'_>,
-    runs: &mut Vec<(Run, StartedWith<'a>)>,
-    now: Timestamp,
-) -> Vec<Stored> {
-    let mut started = Vec::new();
-    for matched in &event.matches {
-        let mut run = new_run(event.recorded(), matched, now);
-        if let Some(eager) = &event.emit.eager
-            && started.len() < usize::try_from(eager.slots).unwrap_or(usize::MAX)
-            && eager.footprints.contains(&matched.footprint)
-        {
-            let (owner, length) = (eager.session, eager.lease);
-            let lease = Lease { owner, until: now.plus(length), length };
-            if let Ok(facts) = decide_row(&run, RowInput::Claim { lease }, now) {
-                run = Commit::new(&run, &facts).after;
-                let authorization = matched.authorization.as_ref();
-                started.push(Stored {
-                    receipt: Receipt::attest(&run),
-                    run: run.clone(),
-                    invocation: Some(Invocation::of_event(&event.emit.event, authorization)),
-                    journal: Ok(Vec::new()),
-                    now,
-                });
+/// A run of an event as it is recorded.
+enum NewRun<'e> {
+    Queued(Box<Run>, &'e Match),
+    /// By a local worker: running from the first moment on.
+    Started(Box<Begun>, &'e Match, Invocation),
+}
+
+impl<'e> NewRun<'e> {
+    fn row(&'e self, event: &'e New<'_>) -> (&'e Run, StartedWith<'e>) {
+        match self {
+            Self::Queued(run, matched) => (run, started_with(event.recorded(), matched)),
+            Self::Started(begun, matched, _) => {
+                let with = started_with(event.recorded(), matched);
+                let journal = begun.commit.journal.as_ref();
+                (&begun.commit.after, StartedWith { journal, ..with })
             }
         }
-        runs.push((run, started_with(event.recorded(), matched)));
     }
-    started
+
+    fn stored(self, now: Timestamp) -> Option<Stored> {
+        match self {
+            Self::Queued(..) => None,
+            Self::Started(begun, _, with) => {
+                let receipt = Receipt::attest(&begun.commit.after);
+                Some(begun.stored(receipt, (Some(with), Vec::new()), now))
+            }
+        }
+    }
+}
+
+/// The runs of an event; those that a local worker has slots for are running from the first moment on.
+fn begin<'e>(event: &'e New<'_>, now: Timestamp) -> Vec<NewRun<'e>> {
+    let mut slots = event.emit.eager.as_ref().map_or(0, |eager| eager.slots);
+    let start = |matched: &'e Match| {
+        let run = new_run(event.recorded(), matched, now);
+        let eager = event.emit.eager.as_ref().filter(|_| slots > 0);
+        match eager.and_then(|eager| started(&run, event, matched, (eager, now))) {
+            Some((begun, with)) => {
+                slots -= 1;
+                NewRun::Started(Box::new(begun), matched, with)
+            }
+            None => NewRun::Queued(Box::new(run), matched),
+        }
+    };
+    event.matches.iter().map(start).collect()
+}
+
+/// The run as a local worker has it, if it can run it.
+fn started(
+    run: &Run,
+    event: &New<'_>,
+    matched: &Match,
+    (eager, now): (&Eager, Timestamp),
+) -> Option<(Begun, Invocation)> {
+    if !eager.footprints.contains(&matched.footprint) {
+        return None;
+    }
+    let invocation = Invocation::of_event(&event.emit.event, matched.authorization.as_ref());
+    let coming = Coming::of(run, Some(&invocation));
+    let begun = eager.plans.begin(coming, eager.lease(now), now).ok()?;
+    Some((begun, invocation))
 }
 
 /// What a deferred event matched, until its runs exist.

@@ -3,10 +3,11 @@
 use sqlx::{Row, SqliteConnection};
 
 use surefoot_kernel_core::{
-    ClaimRequest, Commit, Lease, RowInput, Run, RunId, StoreError, TakeOverRequest, Timestamp,
-    decide_row,
+    Begun, Behind, ClaimRequest, Coming, Commit, Lease, Receipt, RowInput, Run, RunId, StoreError,
+    Stored, TakeOverRequest, Timestamp, decide_row,
 };
 
+use super::behind;
 use super::load::read_result;
 use super::read::{run_by_id, runs_by_no};
 use super::row::{Head, read_run};
@@ -21,7 +22,7 @@ type Candidate = (Timestamp, RunId, i64);
 pub(crate) struct Claim(pub(crate) ClaimRequest);
 
 impl Op for Claim {
-    type Out = Vec<Run>;
+    type Out = Vec<Stored>;
     type Err = StoreError;
     const LANE: Lane = Lane::Claim;
 
@@ -29,7 +30,7 @@ impl Op for Claim {
         &'a self,
         conn: &'a mut SqliteConnection,
         cx: Cx,
-    ) -> Result<Vec<Run>, StoreError> {
+    ) -> Result<Vec<Stored>, StoreError> {
         Ok(claim(conn, &self.0, cx.now).await?)
     }
 }
@@ -38,31 +39,46 @@ async fn claim(
     conn: &mut SqliteConnection,
     request: &ClaimRequest,
     now: Timestamp,
-) -> Result<Vec<Run>, Fault> {
+) -> Result<Vec<Stored>, Fault> {
     let before = claimed_before(conn, request).await?;
     if !before.is_empty() {
-        return Ok(before);
+        let behind = behind::read(conn, &before).await?;
+        return Ok(as_claimed(before, behind, now));
     }
-    let lease =
-        Lease { owner: request.session, until: now.plus(request.lease), length: request.lease };
     let runs = first_readable(conn, request, now).await?;
-    let mut decided: Vec<(Head, Commit)> = Vec::with_capacity(runs.len());
+    let mut behind = behind::read(conn, &runs).await?;
+    let mut begun: Vec<(Head, Begun)> = Vec::with_capacity(runs.len());
     for (head, run) in runs {
-        if let Ok(facts) = decide_row(&run, RowInput::Claim { lease: lease.clone() }, now) {
-            decided.push((head, Commit::new(&run, &facts)));
+        let coming = Coming::of(&run, behind.invocation(run.id));
+        if let Ok(begins) = request.plans.begin(coming, request.lease(now), now) {
+            begun.push((head, begins));
         }
     }
-    let writes: Vec<Write<'_>> = decided
+    let writes: Vec<Write<'_>> = begun
         .iter()
-        .map(|(head, commit)| {
-            let mut write = Write::decided(head.clone(), commit);
+        .map(|(head, begins)| {
+            let mut write = Write::decided(head.clone(), &begins.commit);
             write.claim_nonce = Some(nonce(request));
             write
         })
         .collect();
     write_all(conn, &writes, now).await?;
     drop(writes);
-    Ok(decided.into_iter().map(|(_, commit)| commit.after).collect())
+    let stored = begun.into_iter().map(|(_, begins)| {
+        let before = begins.commit.before;
+        let receipt = Receipt::attest(&begins.commit.after);
+        begins.stored(receipt, behind.take(before.run, before.seq), now)
+    });
+    Ok(stored.collect())
+}
+
+/// Runs that were claimed before, as they are now.
+fn as_claimed(runs: Vec<(Head, Run)>, mut behind: Behind, now: Timestamp) -> Vec<Stored> {
+    let stored = |(_, run): (Head, Run)| {
+        let (invocation, journal) = behind.take(run.id, run.seq);
+        Stored { receipt: Receipt::attest(&run), run, invocation, journal: Ok(journal), now }
+    };
+    runs.into_iter().map(stored).collect()
 }
 
 /// Whether a claim would find anything: asked on a reading connection, so that an idle worker writes nothing.
@@ -81,13 +97,13 @@ pub(crate) async fn is_claimable(
 async fn claimed_before(
     conn: &mut SqliteConnection,
     request: &ClaimRequest,
-) -> Result<Vec<Run>, Fault> {
+) -> Result<Vec<(Head, Run)>, Fault> {
     let rows = sqlx::query(sql::RUN_CLAIMED)
         .bind(request.session.to_bytes().to_vec())
         .bind(nonce(request))
         .fetch_all(conn)
         .await?;
-    rows.iter().map(|row| Ok(read_run(row)?.1)).collect()
+    rows.iter().map(read_run).collect()
 }
 
 /// The first due runs that can be read. Those that cannot stay where they stand, at the front: as many more are asked

@@ -45,6 +45,7 @@ async fn create(
         context: Some(event.context.text()),
         authorization: event.authorization.as_ref(),
         trace: event.trace.as_ref(),
+        journal: None,
     };
     insert(conn, &run, with).await?;
     Ok(run)

@@ -3,9 +3,9 @@
 use serde_json::Value;
 use sqlx::SqliteConnection;
 
-use surefoot_kernel_core::{Run, TraceContext, actor_of};
+use surefoot_kernel_core::{JournalText, Run, TraceContext, actor_of};
 
-use super::row::json_opt;
+use super::row::{int, json_opt};
 use super::write::bind_state;
 use crate::error::Fault;
 use crate::sql::{self, pieces};
@@ -18,6 +18,8 @@ pub(crate) struct StartedWith<'a> {
     pub(crate) context: Option<&'a str>,
     pub(crate) authorization: Option<&'a Value>,
     pub(crate) trace: Option<&'a TraceContext>,
+    /// What is journaled of it from the beginning.
+    pub(crate) journal: Option<&'a JournalText>,
 }
 
 pub(crate) async fn insert(
@@ -72,6 +74,17 @@ pub(crate) async fn insert_all(
             query = query.bind(run.id.to_bytes().to_vec());
         }
         query = sql::BUDGET_OPEN.blank(query, piece.len());
+        for (run, with) in piece {
+            let journal = with.journal;
+            query = query
+                .bind(journal.map(|_| run.id.to_bytes().to_vec()))
+                .bind(journal.map(|journal| int(journal.seq)))
+                .bind(journal.map(|journal| int(journal.count)))
+                .bind(int(run.generation))
+                .bind(run.origin.created_at.micros())
+                .bind(journal.map(|journal| &*journal.facts));
+        }
+        query = sql::RUN_PLAIN_JOURNAL.blank(query, piece.len());
         query.execute(&mut *conn).await?;
     }
     Ok(())

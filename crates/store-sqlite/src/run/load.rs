@@ -5,14 +5,14 @@ use sqlx::{Row, SqliteConnection};
 
 use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::{
-    Invocation, JournalEntry, JournalPage, LoadRequest, Phase, Receipt, RestoreInvalid, Run, RunId,
-    StoreError, Stored, Timestamp,
+    App, Invocation, JournalEntry, JournalPage, LoadRequest, Phase, Receipt, RestoreInvalid, Run,
+    RunId, StoreError, Stored, Timestamp,
 };
 
 use super::read::run_by_id;
 use super::row::int;
 use crate::error::Fault;
-use crate::sql;
+use crate::sql::{self, pieces};
 
 /// The row first, then what of the journal it counts: the journal only grows, so the two fit without a transaction.
 pub(crate) async fn load(
@@ -38,6 +38,27 @@ pub(crate) async fn whole_run(
     let Some((head, mut run)) = run_by_id(conn, request.run).await? else { return Ok(None) };
     read_result(conn, head.no, &mut run).await?;
     Ok(Some((head.no, run)))
+}
+
+/// Those that go on by themselves.
+pub(crate) async fn open(
+    conn: &mut SqliteConnection,
+    app: &App,
+    runs: &[RunId],
+) -> Result<Vec<RunId>, Fault> {
+    let mut open = Vec::new();
+    for piece in pieces(runs) {
+        let mut query = sqlx::query(sql::RUN_OPEN.text(piece.len()));
+        for run in piece {
+            query = query.bind(run.to_bytes().to_vec());
+        }
+        let query = sql::RUN_OPEN.blank(query, piece.len()).bind(app.as_str());
+        for row in query.fetch_all(&mut *conn).await? {
+            let id: [u8; 16] = row.try_get::<Vec<u8>, _>("id")?.try_into().unwrap_or_default();
+            open.push(RunId::from_bytes(id));
+        }
+    }
+    Ok(open)
 }
 
 /// Completes a run that has ended well, and says how many bytes of JSON its result has.
@@ -96,13 +117,7 @@ pub(crate) async fn journal_page(
 fn read_journal(rows: &[SqliteRow]) -> Result<Result<Vec<JournalEntry>, RestoreInvalid>, Fault> {
     let mut entries = Vec::with_capacity(rows.len());
     for row in rows {
-        let (seq, generation): (i64, i64) = (row.try_get("seq")?, row.try_get("generation")?);
-        let at = Timestamp::from_micros(row.try_get("at")?);
-        let (Ok(seq), Ok(generation)) = (u64::try_from(seq), u64::try_from(generation)) else {
-            let what = format!("journal row {seq} has a negative number");
-            return Ok(Err(RestoreInvalid { what }));
-        };
-        match JournalEntry::read(seq, generation, at, row.try_get("facts")?) {
+        match read_entry(row)? {
             Ok(entry) => entries.push(entry),
             Err(invalid) => return Ok(Err(invalid)),
         }
@@ -110,14 +125,30 @@ fn read_journal(rows: &[SqliteRow]) -> Result<Result<Vec<JournalEntry>, RestoreI
     Ok(Ok(entries))
 }
 
+pub(super) fn read_entry(row: &SqliteRow) -> Result<Result<JournalEntry, RestoreInvalid>, Fault> {
+    let (seq, generation): (i64, i64) = (row.try_get("seq")?, row.try_get("generation")?);
+    let at = Timestamp::from_micros(row.try_get("at")?);
+    let (Ok(seq), Ok(generation)) = (u64::try_from(seq), u64::try_from(generation)) else {
+        let what = format!("journal row {seq} has a negative number");
+        return Ok(Err(RestoreInvalid { what }));
+    };
+    Ok(JournalEntry::read(seq, generation, at, row.try_get("facts")?))
+}
+
 pub(crate) async fn invocation(
     conn: &mut SqliteConnection,
     no: i64,
     run: &Run,
 ) -> Result<Invocation, Fault> {
-    let corrupt = |what: String| Fault(StoreError::Corrupt { run: run.id, what });
-    let row = sqlx::query(sql::RUN_PAYLOAD).bind(no).fetch_optional(conn).await?;
-    let row = row.ok_or_else(|| corrupt("what it was started with is gone".to_owned()))?;
+    let Some(row) = sqlx::query(sql::RUN_PAYLOAD).bind(no).fetch_optional(conn).await? else {
+        let what = "what it was started with is gone".to_owned();
+        return Err(Fault(StoreError::Corrupt { run: run.id, what }));
+    };
+    read_invocation(&row, run.id)
+}
+
+pub(super) fn read_invocation(row: &SqliteRow, run: RunId) -> Result<Invocation, Fault> {
+    let corrupt = |what: String| Fault(StoreError::Corrupt { run, what });
     let value = |text: Option<&str>, column: &str| match text {
         None => Ok(None),
         Some(text) => {

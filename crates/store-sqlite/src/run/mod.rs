@@ -3,6 +3,7 @@
 //! What becomes of a run is the core's word (`decide_row`, `apply`), said on the row as read inside the writer's
 //! transaction; nothing here repeats its rules.
 
+mod behind;
 pub(crate) mod claim;
 pub(crate) mod commit;
 pub(crate) mod dry_run;

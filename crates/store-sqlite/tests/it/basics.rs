@@ -4,6 +4,7 @@ use serde_json::json;
 use surefoot_kernel_core::{
     Commit, End, Fact, Phase, RunState, RunStore, Scan, StoreError, TakeOverRequest,
 };
+use surefoot_testkit::ClaimRows as _;
 
 use crate::support::{LEASE, World, app, claim, load, next, order, outcome, session, step};
 
@@ -13,7 +14,7 @@ async fn a_run_goes_from_its_event_to_its_end() {
     let emission = world.emit(order()).await;
     assert!(emission.new);
     assert_eq!((emission.matched, emission.runs.len()), (1, 1));
-    let claimed = world.store.run_claim(claim(10, next())).await.unwrap();
+    let claimed = world.store.claim_rows(claim(10, next())).await;
     assert_eq!(claimed.len(), 1);
     let run = &claimed[0];
     assert_eq!(run.id, emission.runs[0]);
@@ -33,7 +34,7 @@ async fn a_run_goes_from_its_event_to_its_end() {
     assert_eq!(journal.iter().map(|entry| entry.seq).collect::<Vec<_>>(), [0, 1, 2]);
     let invocation = stored.invocation.unwrap();
     assert_eq!(invocation.trigger, json!({"item": "bolt", "count": 3}));
-    assert!(world.store.run_claim(claim(10, next())).await.unwrap().is_empty());
+    assert!(world.store.claim_rows(claim(10, next())).await.is_empty());
 }
 
 #[tokio::test]
@@ -60,10 +61,10 @@ async fn a_repeated_claim_finds_what_it_claimed() {
     let world = World::published().await;
     world.emit(order()).await;
     let nonce = next();
-    let first = world.store.run_claim(claim(10, nonce)).await.unwrap();
+    let first = world.store.claim_rows(claim(10, nonce)).await;
     world.emit(order()).await;
-    assert_eq!(world.store.run_claim(claim(10, nonce)).await.unwrap(), first);
-    let other = world.store.run_claim(claim(10, next())).await.unwrap();
+    assert_eq!(world.store.claim_rows(claim(10, nonce)).await, first);
+    let other = world.store.claim_rows(claim(10, next())).await;
     assert_eq!(other.len(), 1);
     assert_ne!(other[0].id, first[0].id);
 }
@@ -72,9 +73,9 @@ async fn a_repeated_claim_finds_what_it_claimed() {
 async fn a_lapsed_lease_is_claimed_again() {
     let world = World::published().await;
     let run = world.claimed(1).await.remove(0);
-    assert!(world.store.run_claim(claim(1, next())).await.unwrap().is_empty());
+    assert!(world.store.claim_rows(claim(1, next())).await.is_empty());
     world.pass(LEASE);
-    let again = world.store.run_claim(claim(1, next())).await.unwrap();
+    let again = world.store.claim_rows(claim(1, next())).await;
     assert_eq!((again[0].id, again[0].generation, again[0].failures), (run.id, 2, 2));
     let scan = Scan { app: app(), limit: 10 };
     assert_eq!(world.store.run_recover(scan).await.unwrap(), Default::default());

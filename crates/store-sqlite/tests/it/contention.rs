@@ -2,6 +2,7 @@
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use surefoot_testkit::ClaimRows as _;
 
 use surefoot_kernel_core::{
     ClaimRequest, Commit, End, EventStore, Fact, OperatorStore, RunFilter, RunState, RunStore,
@@ -21,7 +22,7 @@ async fn work(store: SqliteStore, who: u8, emits: u32) -> u32 {
     let session = SessionId::from_bytes([who; 16]);
     loop {
         let request = ClaimRequest { session, ..claim(4, next()) };
-        let claimed = store.run_claim(request).await.unwrap();
+        let claimed = store.claim_rows(request).await;
         if claimed.is_empty() {
             return ended;
         }

@@ -7,6 +7,7 @@ use surefoot_kernel_core::{
     RunStore, SessionReport,
 };
 use surefoot_store_sqlite::sqlx;
+use surefoot_testkit::ClaimRows as _;
 use tokio::task::JoinSet;
 
 use crate::schema::raw;
@@ -113,8 +114,8 @@ async fn empty_lists_are_asked_for_and_answered() {
     let world = World::published().await;
     world.emit(order()).await;
     let nothing = surefoot_kernel_core::ClaimRequest { footprints: Vec::new(), ..claim(5, next()) };
-    assert!(world.store.run_claim(nothing).await.unwrap().is_empty());
-    assert!(world.store.run_claim(claim(0, next())).await.unwrap().is_empty());
+    assert!(world.store.claim_rows(nothing).await.is_empty());
+    assert!(world.store.claim_rows(claim(0, next())).await.is_empty());
     let request = RenewRequest { session: session(), runs: Vec::new(), lease: LEASE };
     assert!(world.store.lease_renew(request).await.unwrap().is_empty());
     let elsewhere = "elsewhere".into();
@@ -122,8 +123,8 @@ async fn empty_lists_are_asked_for_and_answered() {
     let dispatched = world.store.event_dispatch(&elsewhere, 10).await.unwrap();
     assert_eq!(dispatched, Default::default());
     // And the queue is idle afterwards, not forgotten.
-    assert_eq!(world.store.run_claim(claim(5, next())).await.unwrap().len(), 1);
-    assert!(world.store.run_claim(claim(5, next())).await.unwrap().is_empty());
+    assert_eq!(world.store.claim_rows(claim(5, next())).await.len(), 1);
+    assert!(world.store.claim_rows(claim(5, next())).await.is_empty());
 }
 
 /// Covers behaviour 78.
@@ -136,7 +137,7 @@ async fn a_deferred_event_keeps_what_it_matched() {
     world.store.version_publish(publish("stock")).await.unwrap();
     let dispatched = world.store.event_dispatch(&app(), 10).await.unwrap();
     assert_eq!(dispatched.dispatched, [emission.event]);
-    let claimed = world.store.run_claim(claim(10, next())).await.unwrap();
+    let claimed = world.store.claim_rows(claim(10, next())).await;
     assert_eq!((claimed.len(), claimed[0].origin.version), (1, first[0].version));
     let again = world.store.event_dispatch(&app(), 10).await.unwrap();
     assert_eq!(again, Default::default());
@@ -253,7 +254,7 @@ async fn an_unreadable_run_is_named_and_does_not_hold_up_others() {
     spoil.bind(bad.to_bytes().to_vec()).execute(&mut conn).await.unwrap();
     let spoil = "UPDATE surefoot_run SET cancel = NULL, deadline = '{' WHERE cancel IS NOT NULL";
     sqlx::query(spoil).execute(&mut conn).await.unwrap();
-    let claimed = world.store.run_claim(claim(10, next())).await.unwrap();
+    let claimed = world.store.claim_rows(claim(10, next())).await;
     assert_eq!(claimed.iter().map(|run| run.id).collect::<Vec<_>>(), [good]);
     let error = world.store.run_load(LoadRequest { run: bad, after: None }).await.unwrap_err();
     assert!(
@@ -281,10 +282,10 @@ async fn an_unreadable_run_does_not_use_up_a_claim() {
         spoil.bind(bad.to_bytes().to_vec()).execute(&mut conn).await.unwrap();
     }
     for good in &runs[2..] {
-        let claimed = world.store.run_claim(claim(1, next())).await.unwrap();
+        let claimed = world.store.claim_rows(claim(1, next())).await;
         assert_eq!(claimed.iter().map(|run| run.id).collect::<Vec<_>>(), [*good]);
     }
-    assert!(world.store.run_claim(claim(1, next())).await.unwrap().is_empty());
+    assert!(world.store.claim_rows(claim(1, next())).await.is_empty());
 }
 
 /// Of a tag that very many events have, the runs are found on the way through all of them.

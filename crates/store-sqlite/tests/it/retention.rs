@@ -9,6 +9,7 @@ use surefoot_kernel_core::{
     Signal, StoreError, decide_row,
 };
 use surefoot_store_sqlite::{SqliteStore, sqlx};
+use surefoot_testkit::ClaimRows as _;
 
 use crate::schema::raw;
 use crate::support::{World, app, claim, emit, load, next, order, publish, scope};
@@ -262,7 +263,7 @@ async fn a_tree_too_large_for_one_transaction_is_deleted_in_parts_and_not_retrie
     assert_eq!(deleted, 20_001);
     assert!(parts > 3, "{parts} parts");
     assert!(dump(&mut conn).await.iter().all(|line| !line.starts_with("surefoot_doomed")));
-    assert!(world.store.run_claim(claim(9, next())).await.unwrap().is_empty());
+    assert!(world.store.claim_rows(claim(9, next())).await.is_empty());
 }
 
 /// The settings on which durability rests are looked at, and the file is sound.

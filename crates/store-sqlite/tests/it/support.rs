@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use surefoot_testkit::ClaimRows as _;
 
 use serde_json::{Value, json};
 use surefoot_kernel_core::plan::{Footprint, Hashes, ModuleRef, Plan, PlanLimits, TriggerPlan};
 use surefoot_kernel_core::{
     App, ClaimRequest, Commit, Committed, Emission, Emit, Event, EventId, EventStore, Fact, Micros,
-    Mode, PlanStore, Publish, Run, RunId, RunStore, SaidBy, Scope, SessionId, StoreError,
+    Mode, PlanStore, Plans, Publish, Run, RunId, RunStore, SaidBy, Scope, SessionId, StoreError,
     VersionId,
 };
 use surefoot_store_sqlite::{SqliteOptions, SqliteStore};
@@ -60,7 +61,7 @@ impl World {
         for _ in 0..count {
             self.emit(order()).await;
         }
-        let runs = self.store.run_claim(claim(count, next())).await.unwrap();
+        let runs = self.store.claim_rows(claim(count, next())).await;
         assert_eq!(runs.len(), usize::try_from(count).unwrap());
         runs
     }
@@ -157,6 +158,7 @@ pub(crate) fn claim(limit: u32, nonce: u64) -> ClaimRequest {
         session: session(),
         nonce,
         lease: LEASE,
+        plans: Plans::default(),
     }
 }
 

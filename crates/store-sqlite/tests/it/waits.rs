@@ -1,6 +1,7 @@
 //! Waits: signals before and after, deadlines to the microsecond, and recovery.
 
 use std::collections::HashSet;
+use surefoot_testkit::ClaimRows as _;
 
 use serde_json::json;
 use surefoot_kernel_core::{
@@ -66,7 +67,7 @@ async fn a_park_on_a_signal_that_came_before_wakes_at_once() {
     assert_eq!(world.store.signal_list(&app(), None, 10).await.unwrap().len(), 1);
 
     // The signal is spent by the outcome of the step that it woke, not by the wake.
-    let again = world.store.run_claim(claim(1, next())).await.unwrap().remove(0);
+    let again = world.store.claim_rows(claim(1, next())).await.remove(0);
     assert_eq!(again.resume.as_ref().unwrap().spins, 1);
     assert_eq!(world.store.signal_list(&app(), None, 10).await.unwrap().len(), 1);
     world.store.run_commit(outcome(&again, json!(null))).await.unwrap();
@@ -94,7 +95,7 @@ async fn a_deadline_wakes_at_its_microsecond_and_not_before() {
     let restarted = world.other().await;
     assert_eq!(restarted.run_recover(scan(10)).await.unwrap().woken, [run.id]);
     assert_eq!(restarted.run_recover(scan(10)).await.unwrap(), Recovered::default());
-    let resumed = world.store.run_claim(claim(1, next())).await.unwrap().remove(0);
+    let resumed = world.store.claim_rows(claim(1, next())).await.remove(0);
     assert_eq!((resumed.generation, resumed.resume.unwrap().wake), (2, Wake::Deadline));
 }
 
@@ -134,7 +135,7 @@ async fn a_cancel_whose_worker_is_gone_is_finalised() {
     assert_eq!(world.store.run_recover(scan(10)).await.unwrap(), Recovered::default());
     world.pass(LEASE);
     // A claim leaves the canceled run to recovery, and takes the other one.
-    let claimed = world.store.run_claim(claim(10, next())).await.unwrap();
+    let claimed = world.store.claim_rows(claim(10, next())).await;
     assert_eq!(claimed.iter().map(|run| run.id).collect::<Vec<_>>(), [runs[1].id]);
     assert_eq!(world.store.run_recover(scan(10)).await.unwrap().finalised, [runs[0].id]);
     let stored = load(&world.store, runs[0].id).await.run;

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use serde_json::json;
 use surefoot_kernel_core::plan::Plan;
 use surefoot_kernel_core::{
     Amounts, Answer, App, ClaimRequest, Command, Commit, Dependency, Dispatched, Eager, Emit,
-    Event, EventFilter, EventStore as _, Expired, Failure, Ids, LoadRequest, Micros, Mode,
-    OperatorStore as _, Phase, PlanStore as _, Prunable, Prune, Pruned, Publish, ReconcileAnswer,
-    RenewRequest, RetentionStore as _, RowInput, Run, RunFilter, RunId, RunState, RunStore as _,
-    Scan, Scope, SendSignal, SessionId, SessionReport, SetActivation, Signal, StepKey, StoreError,
-    Stored, TakeOverRequest, Timestamp, Verdict, WorkflowKey, decide_row,
+    Event, EventFilter, EventStore as _, Expired, Fact, Failure, Ids, Invocation, JournalEntry,
+    LoadRequest, Micros, Mode, OperatorStore as _, Phase, PlanStore as _, Plans, Prunable, Prune,
+    Pruned, Publish, ReconcileAnswer, RenewRequest, RetentionStore as _, RowInput, Run, RunFilter,
+    RunId, RunState, RunStore as _, Scan, Scope, SendSignal, SessionId, SessionReport,
+    SetActivation, Signal, StepKey, StoreError, Stored, TakeOverRequest, Timestamp, Verdict,
+    WorkflowKey, decide_row,
 };
 
 use super::compare::Seen;
@@ -41,6 +43,8 @@ pub(super) struct Side<F: StoreFactory> {
     nonce: u64,
     began: Timestamp,
     kept: Option<Commit>,
+    /// What the first session has read of plans; the second one has read none.
+    plans: Plans,
 }
 
 impl<F: StoreFactory> Side<F> {
@@ -51,7 +55,8 @@ impl<F: StoreFactory> Side<F> {
         let ids = SeqIds::new();
         let sessions = [ids.session(), ids.session()];
         let (claims, began) = ([None, None], Timestamp::from_micros(0));
-        let mut side = Self { factory, stores, ids, sessions, claims, nonce: 0, began, kept: None };
+        let (nonce, kept, plans) = (0, None, Plans::default());
+        let mut side = Self { factory, stores, ids, sessions, claims, nonce, began, kept, plans };
         side.began = side.now().await;
         for workflow in 0..WORKFLOWS.len() {
             drop(side.publish(workflow).await);
@@ -140,12 +145,12 @@ impl<F: StoreFactory> Side<F> {
         if let Some(last) = self.claims.get_mut(who) {
             *last = Some(request.clone());
         }
-        said(&self.of(who).0.run_claim(request).await.map(by_id))
+        said(&self.of(who).0.run_claim(request).await.map(brought))
     }
 
     async fn claim_again(&self, who: usize) -> String {
         match self.claims.get(who).cloned().flatten() {
-            Some(request) => said(&self.of(who).0.run_claim(request).await.map(by_id)),
+            Some(request) => said(&self.of(who).0.run_claim(request).await.map(brought)),
             None => "nothing was claimed".to_owned(),
         }
     }
@@ -294,7 +299,8 @@ impl<F: StoreFactory> Side<F> {
         let event = if deferred { event.deferred() } else { event };
         let footprints = plans().iter().map(|plan| plan.footprint.hash()).collect();
         let [session, _] = self.sessions;
-        let eager = Eager { session, footprints, slots, lease: LEASE };
+        let plans = self.plans.clone();
+        let eager = Eager { session, footprints, slots, lease: LEASE, plans };
         let eager = (slots > 0).then_some(eager);
         let event = event.check().map_err(|error| said(&error))?;
         Ok(Emit { app: app(), scope: scope(), id: self.ids.event(), event, eager })
@@ -304,24 +310,38 @@ impl<F: StoreFactory> Side<F> {
         let footprints = plans().iter().map(|plan| plan.footprint.hash()).collect();
         let (_, session) = self.of(who);
         let (app, mode, nonce) = (app(), Mode::Execute, self.nonce);
-        ClaimRequest { app, mode, footprints, tree: None, limit, session, nonce, lease: LEASE }
+        ClaimRequest {
+            app,
+            mode,
+            footprints,
+            tree: None,
+            limit,
+            session,
+            nonce,
+            lease: LEASE,
+            plans: if who == 0 { self.plans.clone() } else { Plans::default() },
+        }
     }
 
-    async fn publish(&self, workflow: usize) -> String {
+    async fn publish(&mut self, workflow: usize) -> String {
         let Some(plan) = plans().into_iter().nth(workflow) else { return "no plan".to_owned() };
         let publish = Publish {
             app: app(),
             scope: scope(),
             workflow: name(workflow).into(),
             version: self.ids.version(),
-            plan,
+            plan: plan.clone(),
             source: format!("# {workflow}"),
             budget: Amounts::of([("mails", 3.0)]).unwrap_or_default(),
             activate: true,
             authorization: None,
             author: "ann".to_owned(),
         };
-        said(&self.store().version_publish(publish).await)
+        let published = self.store().version_publish(publish).await;
+        if let Ok(published) = &published {
+            self.plans = self.plans.with(published.version, Arc::new(plan));
+        }
+        said(&published)
     }
 
     /// Brings a run to its next action, and has that answer.
@@ -520,9 +540,13 @@ fn open(run: &Run) -> Option<StepKey> {
     }
 }
 
-fn by_id(mut runs: Vec<Run>) -> Vec<Run> {
-    runs.sort_unstable_by_key(|run| run.id);
-    runs
+/// What a claim brought, in no order, but for the moment of the answer.
+fn brought(claimed: Vec<Stored>) -> Vec<(Run, Option<Invocation>, Vec<Fact>)> {
+    let facts = |journal: Vec<JournalEntry>| journal.into_iter().flat_map(|row| row.facts);
+    let one = |it: Stored| (it.run, it.invocation, facts(it.journal.unwrap_or_default()).collect());
+    let mut claimed: Vec<(Run, _, _)> = claimed.into_iter().map(one).collect();
+    claimed.sort_unstable_by_key(|(run, ..)| run.id);
+    claimed
 }
 
 /// What was said, without what only a driver says.

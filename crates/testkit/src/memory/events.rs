@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use surefoot_kernel_core::{
     App, Budget, Dispatch, Dispatched, Eager, Emission, Emit, EmitError, EventId, EventStatus,
-    Invocation, Lease, LoadRequest, Micros, Mode, Origin, Phase, RowInput, Run, RunId, START_EVENT,
-    SendSignal, SignalError, SignalSent, StoreError, Timestamp, Wait, actor_of,
+    Invocation, LoadRequest, Micros, Mode, Origin, Phase, Run, RunId, START_EVENT, SendSignal,
+    SignalError, SignalSent, StoreError, Timestamp, Wait, actor_of,
 };
 
 use super::state::{Delivery, EventEntry, RunEntry, SignalEntry, SignalKey, State, VersionEntry};
@@ -67,7 +67,7 @@ impl State {
             emission.runs = self.create_runs(emit.id, now).unwrap_or_default();
             if let Some(eager) = &emit.eager {
                 let started = self.start_eagerly(&emission.runs, eager, now);
-                let load = |run: Run| self.run_load(LoadRequest { run: run.id, after: None }, now);
+                let load = |run| self.run_load(LoadRequest { run, after: None }, now);
                 emission.started = started.into_iter().filter_map(load).collect();
             }
         }
@@ -172,18 +172,15 @@ impl State {
         Ok(runs)
     }
 
-    fn start_eagerly(&mut self, runs: &[RunId], eager: &Eager, now: Timestamp) -> Vec<Run> {
+    fn start_eagerly(&mut self, runs: &[RunId], eager: &Eager, now: Timestamp) -> Vec<RunId> {
         let can_run = |run: &&RunId| {
             let entry = self.runs.get(run);
             entry.is_some_and(|entry| eager.footprints.contains(&entry.run.origin.footprint))
         };
         let slots = usize::try_from(eager.slots).unwrap_or(usize::MAX);
         let chosen: Vec<RunId> = runs.iter().filter(can_run).take(slots).copied().collect();
-        let until = now.plus(eager.lease);
-        let lease = Lease { owner: eager.session, until, length: eager.lease };
-        let claim = RowInput::Claim { lease };
-        let started = chosen.into_iter();
-        started.filter_map(|run| self.row(run, claim.clone(), now).ok().flatten()).collect()
+        let begin = |run| self.begin(run, eager.lease(now), &eager.plans, now);
+        chosen.into_iter().filter_map(begin).collect()
     }
 
     pub(super) fn event_dispatch(&mut self, app: &App, limit: u32, now: Timestamp) -> Dispatched {

@@ -104,7 +104,7 @@ impl RunStore for MemoryStore {
         self.write(|state, now| state.dry_run_create(&create, now)).await
     }
 
-    async fn run_claim(&self, request: ClaimRequest) -> Result<Vec<Run>, StoreError> {
+    async fn run_claim(&self, request: ClaimRequest) -> Result<Vec<Stored>, StoreError> {
         Ok(self.write(|state, now| state.run_claim(&request, now)).await)
     }
 
@@ -135,6 +135,10 @@ impl RunStore for MemoryStore {
             renewed.push((stamp.run, became));
         }
         Ok(renewed)
+    }
+
+    async fn run_open(&self, app: &App, runs: &[RunId]) -> Result<Vec<RunId>, StoreError> {
+        Ok(self.read().run_open(app, runs))
     }
 
     async fn cancel_list(&self, held: &[Stamp]) -> Result<Vec<RunId>, StoreError> {

@@ -5,30 +5,29 @@ use std::sync::Arc;
 
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
-    App, Budget, ClaimRequest, CreateDryRun, EmitError, Invocation, JournalEntry, JournalPage,
-    Lease, LoadRequest, Micros, Mode, Phase, Receipt, Recovered, RenewRequest, Renewed,
-    RestoreInvalid, RowInput, Run, RunId, Scan, SessionId, SessionReport, Stamp, Stored,
-    TakeOverRequest, Timestamp, Wait, WorkDue, actor_of, decide_row,
+    App, Budget, CLAIM_MAX_BYTES, ClaimRequest, Coming, CreateDryRun, EmitError, Invocation,
+    JournalEntry, JournalPage, Lease, LoadRequest, Micros, Mode, Phase, Plans, Receipt, Recovered,
+    RenewRequest, Renewed, RestoreInvalid, RowInput, Run, RunId, RunState, Scan, SessionId,
+    SessionReport, Stamp, Stored, TakeOverRequest, Timestamp, Wait, WorkDue, actor_of, decide_row,
 };
 
 use super::state::{JournalRow, RunEntry, SessionEntry, State};
 
 impl State {
-    pub(super) fn run_claim(&mut self, request: &ClaimRequest, now: Timestamp) -> Vec<Run> {
+    pub(super) fn run_claim(&mut self, request: &ClaimRequest, now: Timestamp) -> Vec<Stored> {
         let nonce = (request.session, request.nonce);
         let before = self.claims.get(&nonce).into_iter().flatten();
-        let held: Vec<Run> = before
+        let is_held = |run: &Run| run.lease().is_some_and(|lease| lease.owner == request.session);
+        let held: Vec<RunId> = before
             .filter_map(|run| self.runs.get(run))
             .map(|entry| &entry.run)
-            .filter(|run| run.lease().is_some_and(|lease| lease.owner == request.session))
-            .cloned()
+            .filter(|run| is_held(run))
+            .map(|run| run.id)
             .collect();
         if !held.is_empty() {
-            return held;
+            return held.into_iter().filter_map(|run| self.claimed(run, now)).collect();
         }
-        let until = now.plus(request.lease);
-        let lease = Lease { owner: request.session, until, length: request.lease };
-        let claim = RowInput::Claim { lease };
+        let claim = RowInput::Claim { lease: request.lease(now) };
         let mut due: Vec<(Timestamp, RunId)> = self
             .runs
             .values()
@@ -38,12 +37,36 @@ impl State {
             .collect();
         due.sort_unstable();
         due.truncate(usize::try_from(request.limit).unwrap_or(usize::MAX));
-        let claimed: Vec<Run> = due
-            .into_iter()
-            .filter_map(|(_, run)| self.row(run, claim.clone(), now).ok().flatten())
-            .collect();
-        self.claims.insert(nonce, claimed.iter().map(|run| run.id).collect());
-        claimed
+        let begin = |(_, run)| self.begin(run, request.lease(now), &request.plans, now);
+        let claimed: Vec<RunId> = due.into_iter().filter_map(begin).collect();
+        self.claims.insert(nonce, claimed.clone());
+        claimed.into_iter().filter_map(|run| self.claimed(run, now)).collect()
+    }
+
+    /// A worker has the run from now on, if it may be claimed.
+    pub(super) fn begin(
+        &mut self,
+        run: RunId,
+        lease: Lease,
+        plans: &Plans,
+        now: Timestamp,
+    ) -> Option<RunId> {
+        let entry = self.runs.get(&run)?;
+        let invocation = self.invocation_of(entry);
+        let invocation = is_small(entry, &invocation).then_some(&invocation);
+        let begun = plans.begin(Coming::of(&entry.run, invocation), lease, now).ok()?;
+        Some(self.write(&begun.commit, now).id)
+    }
+
+    /// As a claim brings it.
+    fn claimed(&self, run: RunId, now: Timestamp) -> Option<Stored> {
+        let mut stored = self.run_load(LoadRequest { run, after: None }, now)?;
+        let is_small =
+            |it: &Invocation| self.runs.get(&run).is_some_and(|entry| is_small(entry, it));
+        if !stored.invocation.as_ref().is_some_and(is_small) {
+            (stored.invocation, stored.journal) = (None, Ok(Vec::new()));
+        }
+        Some(stored)
     }
 
     pub(super) fn dry_run_create(
@@ -107,6 +130,18 @@ impl State {
             // It was claimed since, so its generation was raised already.
             Err(_) => self.runs.get(&request.run).map(|entry| entry.run.clone()),
         }
+    }
+
+    pub(super) fn run_open(&self, app: &App, runs: &[RunId]) -> Vec<RunId> {
+        let is_open = |id: &&RunId| {
+            let run = self.runs.get(id).map(|entry| &entry.run);
+            run.is_some_and(|run| {
+                let goes_on =
+                    matches!(run.state(), RunState::Queued | RunState::Running | RunState::Waiting);
+                goes_on && run.origin.app == *app
+            })
+        };
+        runs.iter().filter(is_open).copied().collect()
     }
 
     pub(super) fn cancel_list(&self, held: &[Stamp]) -> Vec<RunId> {
@@ -252,4 +287,10 @@ pub(super) fn journal_after(
     let read = |row: &JournalRow| JournalEntry::read(row.seq, row.generation, row.at, &row.facts);
     let later = |row: &&JournalRow| row.seq.saturating_add(row.count) > after;
     entry.journal.iter().filter(later).map(read).collect()
+}
+
+/// Whether a claim brings the run whole.
+fn is_small(entry: &RunEntry, with: &Invocation) -> bool {
+    let bytes = with.trigger.to_string().len() + with.context.to_string().len();
+    bytes as u64 <= CLAIM_MAX_BYTES && entry.run.journal_bytes <= CLAIM_MAX_BYTES
 }

@@ -259,7 +259,7 @@ impl State {
     }
 
     /// Row, journal, audit, spent signal and family of one write.
-    fn write(&mut self, commit: &Commit, now: Timestamp) -> Run {
+    pub(super) fn write(&mut self, commit: &Commit, now: Timestamp) -> Run {
         let after = commit.after.clone();
         let Some(entry) = self.runs.get_mut(&after.id) else { return after };
         if let Some(journal) = &commit.journal {

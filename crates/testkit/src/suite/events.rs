@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::json;
 use surefoot_kernel_core::{
     App, Eager, Emit, Event, EventFilter, EventStatus, EventStore as _, Lease, LoadRequest, Mode,
-    OperatorStore as _, PlanStore as _, Publish, RowInput, Run, RunFilter, RunId, RunState,
+    OperatorStore as _, PlanStore as _, Plans, Publish, RowInput, Run, RunFilter, RunId, RunState,
     RunStore as _, Scope, Stored, Timestamp, WorkflowKey,
 };
 
@@ -304,7 +304,7 @@ fn eager<F: StoreFactory>(
     slots: u32,
 ) -> Eager {
     let footprints = vec![plan.footprint.hash()];
-    Eager { session: world.session, footprints, slots, lease: LEASE }
+    Eager { session: world.session, footprints, slots, lease: LEASE, plans: Plans::default() }
 }
 
 /// An eager start is a creation and a claim in one.

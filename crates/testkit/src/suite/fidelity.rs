@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "assertions of the suite: a rule that fails panics")]
 
+use crate::ClaimRows;
 use serde_json::{Value, json};
 use surefoot_kernel_core::payload::{PAYLOAD_MAX_DEPTH, Payload, STORED_TEXT_MAX_BYTES};
 use surefoot_kernel_core::{
@@ -85,7 +86,7 @@ pub async fn an_events_payload_comes_back_as_it_was<F: StoreFactory>(world: &Wor
                 world.store.event_dispatch(&app(), 10).await.unwrap();
             }
             let request = world.claim_request(1).await;
-            let run = world.store.run_claim(request).await.unwrap().remove(0).id;
+            let run = world.store.claim_rows(request).await.remove(0).id;
             assert!(emission.runs.is_empty() == deferred);
             let invocation = world.stored(run).await.invocation.unwrap();
             assert!(same(&invocation.trigger, &value), "{value} became {}", invocation.trigger);
@@ -109,7 +110,7 @@ pub async fn trace_context_comes_back_as_it_was<F: StoreFactory>(world: &World<F
             assert_eq!(pass.traces, [(emission.event, trace.clone())]);
         }
         let request = world.claim_request(1).await;
-        let run = world.store.run_claim(request).await.unwrap().remove(0);
+        let run = world.store.claim_rows(request).await.remove(0);
         let read = world.stored(run.id).await.invocation.unwrap().trace;
         assert_eq!(read.as_ref(), given, "{deferred}");
         let children = Children::check([Child::new("part", "bolt").key("one")]).unwrap();
@@ -259,7 +260,7 @@ pub async fn a_row_reads_back_as_the_core_has_it<F: StoreFactory>(world: &World<
     for answers in answers {
         let run = world.start("flow").await;
         let request = world.claim_request(100).await;
-        let claimed = world.store.run_claim(request).await.unwrap();
+        let claimed = world.store.claim_rows(request).await;
         assert!(claimed.iter().any(|claimed| claimed.id == run));
         let mut drive = world.drive(run).await;
         for answer in answers {

@@ -4,14 +4,14 @@
 
 use serde_json::json;
 use surefoot_kernel_core::{
-    Answer, Commit, Dependency, End, Fact, FenceError, Micros, Phase, ReleaseReason, Renewed,
-    RowInput, RunState, RunStore as _, SaidBy, Stamp, StoreError, TxStore as _,
+    Answer, App, Commit, Dependency, End, Fact, FenceError, Micros, Phase, ReleaseReason, Renewed,
+    RowInput, RunId, RunState, RunStore as _, SaidBy, Stamp, StoreError, TxStore as _,
 };
 
 use super::StoreFactory;
 use super::runs::as_the_core_says;
 use super::transactions::Refuser;
-use super::world::{LEASE, World, cancel, failed, step, succeeded};
+use super::world::{LEASE, World, app, cancel, failed, step, succeeded};
 use crate::Drive;
 use crate::plans::{ambiguous, idempotent, plan, pure, transactional};
 
@@ -224,8 +224,7 @@ pub async fn a_renewal_answers_for_each_lease<F: StoreFactory>(world: &World<F>)
         drives.push(world.claim_run(run).await);
     }
     world.cancel(drives[1].run().id).await;
-    let unknown =
-        Stamp { run: surefoot_kernel_core::RunId::from_bytes([9; 16]), ..drives[0].stamp() };
+    let unknown = Stamp { run: RunId::from_bytes([9; 16]), ..drives[0].stamp() };
     let old = Stamp { generation: 0, ..drives[2].stamp() };
     let stamps = vec![drives[0].stamp(), drives[1].stamp(), unknown, old];
     let renewed = world.renew(world.session, stamps).await;
@@ -252,6 +251,27 @@ pub async fn one_question_finds_the_canceled<F: StoreFactory>(world: &World<F>) 
     let stale = Stamp { generation: runs[1].generation - 1, ..runs[1] };
     assert!(world.store.cancel_list(&[stale]).await.unwrap().is_empty());
     assert!(world.store.cancel_list(&[]).await.unwrap().is_empty());
+}
+
+/// Whoever waits for many runs asks once which of them go on.
+pub async fn one_question_finds_the_runs_that_go_on<F: StoreFactory>(world: &World<F>) {
+    let ended = world.running(plan(vec![idempotent("a")])).await.run().id;
+    world.cancel(ended).await;
+    world.pass_secs(121).await;
+    world.recover().await;
+    let running = world.running(plan(vec![idempotent("a")])).await.run().id;
+    let queued = world.start("flow").await;
+    let nobody = RunId::from_bytes([9; 16]);
+    let open = async |app: &App, runs: &[RunId]| {
+        let mut open = world.store.run_open(app, runs).await.unwrap();
+        open.sort_unstable();
+        open
+    };
+    let mut expected = vec![running, queued];
+    expected.sort_unstable();
+    assert_eq!(open(&app(), &[queued, nobody, ended, running]).await, expected);
+    assert_eq!(open(&App::from("bank"), &[queued]).await, []);
+    assert_eq!(open(&app(), &[]).await, []);
 }
 
 /// Covers behaviour 105.

@@ -43,6 +43,15 @@ macro_rules! store_suite {
                     only_queued_and_lapsed_runs_are_claimed
                     an_unknown_run_is_no_run
                 }
+                begin {
+                    a_claim_brings_runs_as_reading_does
+                    a_new_run_has_its_inputs_with_its_claim
+                    a_run_whose_worker_died_at_once_gets_no_second_inputs
+                    a_run_with_wrong_inputs_is_claimed_without_them
+                    a_claim_brings_no_large_payload
+                    an_eager_start_has_its_inputs
+                    inputs_never_have_a_time_that_is_not_the_events
+                }
                 leases {
                     a_stale_generation_writes_nothing
                     a_stolen_lease_is_noticed_before_the_effect
@@ -55,6 +64,7 @@ macro_rules! store_suite {
                     a_renewal_brings_back_no_lease_that_was_given_up
                     a_renewal_answers_for_each_lease
                     one_question_finds_the_canceled
+                    one_question_finds_the_runs_that_go_on
                     a_renewal_tells_of_a_cancel_request
                     a_lapsed_lease_still_writes_while_nobody_claimed
                     a_takeover_finds_what_the_lost_commit_did

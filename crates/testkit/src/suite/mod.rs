@@ -3,6 +3,7 @@
 //! [`store_suite!`](crate::store_suite) expands to one test per rule, so that a failure names the rule. After each
 //! rule the harness checks what must hold always: see [`check_invariants`].
 
+pub mod begin;
 pub mod budgets;
 pub mod children;
 pub mod crowds;
@@ -43,6 +44,10 @@ pub use world::World;
 pub trait StoreFactory: Sized + Send + Sync + 'static {
     /// The store.
     type Store: TxStore;
+
+    /// Whether the store can read what it is given, so that it computes the inputs of new runs where their plans are
+    /// known. One that gets only what is encoded leaves them to the worker.
+    const READS_PAYLOADS: bool = true;
 
     /// A new, empty data set.
     fn fresh() -> impl Future<Output = Self> + Send;

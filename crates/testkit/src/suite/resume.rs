@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "assertions of the suite: a rule that fails panics")]
 
+use crate::ClaimRows;
 use serde_json::json;
 use surefoot_kernel_core::expr::{Expr, Function, Template};
 use surefoot_kernel_core::{
@@ -151,7 +152,7 @@ pub async fn what_one_process_wrote_another_reads<F: StoreFactory>(world: &World
             (&world.other, &world.store)
         };
         let run = here.event_emit(emit).await.unwrap().runs[0];
-        let claimed = there.run_claim(world.claim_request(1).await).await.unwrap();
+        let claimed = there.claim_rows(world.claim_request(1).await).await;
         assert_eq!(claimed[0].id, run);
         let mut drive = Drive::load(here, run).await.unwrap();
         assert_eq!(drive.run(), &claimed[0]);
@@ -183,7 +184,7 @@ pub async fn many_writers_at_once_surface_no_error<F: StoreFactory>(world: &Worl
                 store.event_emit(emit).await.unwrap();
                 let nonce = nonce as u64;
                 let request = surefoot_kernel_core::ClaimRequest { nonce, ..request.clone() };
-                for run in store.run_claim(request).await.unwrap() {
+                for run in store.claim_rows(request).await {
                     let mut drive = Drive::load(&store, run.id).await.unwrap();
                     let reply = Reply::Answer(succeeded(json!(writer)));
                     drive.to_end(&store, |_| reply.clone()).await.unwrap();

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "assertions of the suite: a rule that fails panics")]
 
+use crate::ClaimRows;
 use std::collections::BTreeSet;
 
 use serde_json::json;
@@ -75,7 +76,7 @@ pub async fn each_of_many_claimers_gets_a_run_of_its_own<F: StoreFactory>(world:
         let store = if claimer % 2 == 0 { world.store.clone() } else { world.other.clone() };
         let session = surefoot_kernel_core::Ids::session(&world.ids);
         let request = ClaimRequest { session, nonce: 0, ..request.clone() };
-        claims.spawn(async move { store.run_claim(request).await.unwrap() });
+        claims.spawn(async move { store.claim_rows(request).await });
     }
     let claimed: Vec<RunId> = claims.join_all().await.iter().flatten().map(|run| run.id).collect();
     assert_eq!(claimed.len(), 20, "a claimer got nothing though runs were due");
@@ -95,7 +96,7 @@ pub async fn claims_go_by_the_time_from_which_a_run_is_ready<F: StoreFactory>(wo
     let mut claimed = Vec::new();
     for _ in 0..4 {
         let request = world.claim_request(1).await;
-        claimed.extend(world.store.run_claim(request).await.unwrap().iter().map(|run| run.id));
+        claimed.extend(world.store.claim_rows(request).await.iter().map(|run| run.id));
     }
     assert_eq!(claimed, expected, "fresh runs starved one whose backoff was over");
 }
@@ -113,7 +114,7 @@ pub async fn runs_of_one_moment_are_claimed_by_id<F: StoreFactory>(world: &World
     let mut claimed: Vec<RunId> = Vec::new();
     for _ in 0..4 {
         let request = world.claim_request(2).await;
-        let mut pair = world.store.run_claim(request).await.unwrap();
+        let mut pair = world.store.claim_rows(request).await;
         pair.sort_unstable_by_key(|run| run.id);
         claimed.extend(pair.iter().map(|run| run.id));
     }
@@ -132,7 +133,7 @@ pub async fn a_worker_claims_only_runs_of_its_app<F: StoreFactory>(world: &World
     let claimed: Vec<RunId> = world.claim().await.iter().map(|run| run.id).collect();
     assert_eq!(claimed, [ours]);
     let request = ClaimRequest { app: other, ..world.claim_request(10).await };
-    assert_eq!(world.store.run_claim(request).await.unwrap()[0].id, theirs);
+    assert_eq!(world.store.claim_rows(request).await[0].id, theirs);
 }
 
 /// Covers behaviour 97.
@@ -144,7 +145,7 @@ pub async fn an_execute_worker_leaves_dry_runs_alone<F: StoreFactory>(world: &Wo
     assert!(world.claim().await.is_empty());
     assert_eq!(world.row(run).await.state(), RunState::Queued);
     let request = ClaimRequest { mode: Mode::DryRun, ..world.claim_request(10).await };
-    assert_eq!(world.store.run_claim(request).await.unwrap()[0].id, run);
+    assert_eq!(world.store.claim_rows(request).await[0].id, run);
 }
 
 /// Covers behaviour 142.
@@ -157,18 +158,14 @@ pub async fn only_named_footprints_are_claimed<F: StoreFactory>(world: &World<F>
     let run = world.start("ours").await;
     let named =
         ClaimRequest { footprints: vec![ours.footprint.hash()], ..world.claim_request(1).await };
-    assert_eq!(
-        world.store.run_claim(named).await.unwrap()[0].id,
-        run,
-        "an older run is in the way"
-    );
+    assert_eq!(world.store.claim_rows(named).await[0].id, run, "an older run is in the way");
     let row = world.row(stranded).await;
     assert_eq!((row.state(), row.generation, row.revision), (RunState::Queued, 0, 0));
     let fitting = ClaimRequest {
         footprints: vec!["nobody's".to_owned(), theirs.footprint.hash()],
         ..world.claim_request(1).await
     };
-    assert_eq!(world.store.run_claim(fitting).await.unwrap()[0].id, stranded);
+    assert_eq!(world.store.claim_rows(fitting).await[0].id, stranded);
 }
 
 /// The root of a tree and its children are taken, and a run that is no root stands for no tree.
@@ -177,7 +174,7 @@ pub async fn a_claim_for_one_tree_leaves_every_other_run_alone<F: StoreFactory>(
     let stranger = world.run(plan(vec![pure("a")])).await;
     let of = async |tree: RunId| {
         let request = ClaimRequest { tree: Some(tree), ..world.claim_request(10).await };
-        let claimed = world.store.run_claim(request).await.unwrap();
+        let claimed = world.store.claim_rows(request).await;
         claimed.iter().map(|run| run.id).collect::<Vec<_>>()
     };
     assert_eq!(of(children[0]).await, [], "a child is no root");
@@ -194,9 +191,9 @@ pub async fn a_claim_for_one_tree_leaves_every_other_run_alone<F: StoreFactory>(
 pub async fn empty_requests_are_answered_with_nothing<F: StoreFactory>(world: &World<F>) {
     let run = world.run(plan(vec![pure("a")])).await;
     let nothing = ClaimRequest { footprints: Vec::new(), ..world.claim_request(10).await };
-    assert!(world.store.run_claim(nothing).await.unwrap().is_empty());
+    assert!(world.store.claim_rows(nothing).await.is_empty());
     let none = world.claim_request(0).await;
-    assert!(world.store.run_claim(none).await.unwrap().is_empty());
+    assert!(world.store.claim_rows(none).await.is_empty());
     assert!(world.renew(world.session, Vec::new()).await.is_empty());
     assert_eq!(world.row(run).await.generation, 0);
     assert_eq!(world.claim().await.len(), 1);
@@ -213,7 +210,7 @@ pub async fn a_claim_keeps_its_limit<F: StoreFactory>(world: &World<F>) {
     }
     for expected in [4, 2, 0] {
         let request = world.claim_request(4).await;
-        assert_eq!(world.store.run_claim(request).await.unwrap().len(), expected);
+        assert_eq!(world.store.claim_rows(request).await.len(), expected);
     }
 }
 
@@ -225,21 +222,21 @@ pub async fn a_repeated_nonce_finds_the_same_claim<F: StoreFactory>(world: &Worl
         world.start("flow").await;
     }
     let request = world.claim_request(2).await;
-    let mut first = world.store.run_claim(request.clone()).await.unwrap();
-    let mut again = world.other.run_claim(request.clone()).await.unwrap();
+    let mut first = world.store.claim_rows(request.clone()).await;
+    let mut again = world.other.claim_rows(request.clone()).await;
     first.sort_unstable_by_key(|run| run.id);
     again.sort_unstable_by_key(|run| run.id);
     assert_eq!(first.len(), 2);
     assert_eq!(again, first, "the answer was lost, and with it two runs until their leases end");
     // Neither another session's equal nonce nor its own next one finds them.
     let rival = ClaimRequest { session: world.rival, limit: 1, ..request.clone() };
-    let third = world.store.run_claim(rival).await.unwrap();
+    let third = world.store.claim_rows(rival).await;
     assert!(third.len() == 1 && first.iter().all(|run| run.id != third[0].id));
     assert!(world.claim().await.is_empty());
     // What somebody else has claimed since is not found any more.
     world.pass_secs(121).await;
     assert_eq!(world.rival_claim().await.len(), 3);
-    assert!(world.store.run_claim(request).await.unwrap().is_empty());
+    assert!(world.store.claim_rows(request).await.is_empty());
 }
 
 /// Covers behaviour 92.
@@ -380,7 +377,7 @@ pub async fn many_live_leases_hide_no_lapsed_one<F: StoreFactory>(world: &World<
     assert_eq!(world.claim().await.len(), 50);
     world.pass_secs(61).await;
     let request = ClaimRequest { session: world.rival, ..world.claim_request(1).await };
-    let claimed = world.other.run_claim(request).await.unwrap();
+    let claimed = world.other.claim_rows(request).await;
     assert_eq!(claimed[0].id, orphan);
 }
 
@@ -457,6 +454,6 @@ pub async fn a_dry_run_is_created_once_and_claimed_in_its_mode_only<F: StoreFact
     assert_eq!(invocation.trace.unwrap().traceparent(), traceparent);
     assert!(world.claim().await.is_empty(), "an execute worker took it");
     let request = ClaimRequest { mode: Mode::DryRun, ..world.claim_request(10).await };
-    let claimed = world.store.run_claim(request).await.unwrap();
+    let claimed = world.store.claim_rows(request).await;
     assert_eq!(claimed.iter().map(|run| run.id).collect::<Vec<_>>(), [run.id]);
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "assertions of the suite: a rule that fails panics")]
 
+use crate::ClaimRows;
 use serde_json::{Value, json};
 use surefoot_kernel_core::{
     App, Command, Dependency, EventStore as _, OperatorStore as _, Phase, PlanStore as _, Publish,
@@ -54,7 +55,7 @@ pub async fn a_signal_wakes_exactly_the_runs_that_wait_for_it<F: StoreFactory>(w
         let run = world.store.event_emit(emit).await.unwrap().runs[0];
         let request = world.claim_request(10).await;
         let request = surefoot_kernel_core::ClaimRequest { app, ..request };
-        assert_eq!(world.store.run_claim(request).await.unwrap()[0].id, run);
+        assert_eq!(world.store.claim_rows(request).await[0].id, run);
         let mut drive = world.drive(run).await;
         world.park(&mut drive, approval("7")).await;
         others.push(run);
@@ -234,7 +235,7 @@ pub async fn one_signal_wakes_a_thousand_and_the_scan_the_rest<F: StoreFactory>(
     let event = surefoot_kernel_core::Event::new("stock.low", json!({}));
     let mut runs = world.emit(event).await.runs;
     runs.sort_unstable();
-    let claimed = world.store.run_claim(world.claim_request(2_000).await).await.unwrap();
+    let claimed = world.store.claim_rows(world.claim_request(2_000).await).await;
     assert_eq!(claimed.len(), 1_005);
     let mut parks = tokio::task::JoinSet::new();
     for run in claimed {

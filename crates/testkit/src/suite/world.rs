@@ -6,6 +6,7 @@
     reason = "assertions of the suite: a rule that fails panics"
 )]
 
+use crate::ClaimRows;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,9 +15,9 @@ use surefoot_kernel_core::plan::Plan;
 use surefoot_kernel_core::{
     Answer, App, ClaimRequest, Command, Commit, Committed, Emission, Emit, Event, EventStore as _,
     Failure, Ids, JournalEntry, LoadRequest, Micros, Mode, OperatorStore as _, PlanStore as _,
-    Publish, Published, RenewRequest, Renewed, RowInput, Run, RunId, RunStore as _, Scan, Scope,
-    SendSignal, SessionId, Signal, SignalSent, Stamp, StepKey, StoreError, Stored, TakeOverRequest,
-    Timestamp, WorkflowKey, decide_row,
+    Plans, Publish, Published, RenewRequest, Renewed, RowInput, Run, RunId, RunStore as _, Scan,
+    Scope, SendSignal, SessionId, Signal, SignalSent, Stamp, StepKey, StoreError, Stored,
+    TakeOverRequest, Timestamp, WorkflowKey, decide_row,
 };
 
 use super::invariants::{all_runs, check_all_but};
@@ -81,7 +82,7 @@ impl<F: StoreFactory> World<F> {
             for mode in [Mode::Execute, Mode::DryRun] {
                 let request =
                     ClaimRequest { app: app.clone(), mode, ..self.claim_request(10_000).await };
-                for run in self.store.run_claim(request).await.unwrap() {
+                for run in self.store.claim_rows(request).await {
                     assert!(!ended.iter().any(|ended| ended.id == run.id), "{run:?} had ended");
                 }
             }
@@ -186,18 +187,28 @@ impl<F: StoreFactory> World<F> {
         }
         let nonce = self.nonce.fetch_add(1, Ordering::SeqCst);
         let (app, mode, session) = (app(), Mode::Execute, self.session);
-        ClaimRequest { app, mode, footprints, tree: None, limit, session, nonce, lease: LEASE }
+        ClaimRequest {
+            app,
+            mode,
+            footprints,
+            tree: None,
+            limit,
+            session,
+            nonce,
+            lease: LEASE,
+            plans: Plans::default(),
+        }
     }
 
     /// Claims all that is due.
     pub(super) async fn claim(&self) -> Vec<Run> {
-        self.store.run_claim(self.claim_request(1_000).await).await.unwrap()
+        self.store.claim_rows(self.claim_request(1_000).await).await
     }
 
     /// The other process claims all that is due.
     pub(super) async fn rival_claim(&self) -> Vec<Run> {
         let request = ClaimRequest { session: self.rival, ..self.claim_request(1_000).await };
-        self.other.run_claim(request).await.unwrap()
+        self.other.claim_rows(request).await
     }
 
     /// Claims all that is due, and loads this run, which this process must hold then.

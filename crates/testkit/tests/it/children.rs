@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use surefoot_kernel_core::{
     Amounts, Answer, ChildStore as _, ClaimRequest, Event, EventStore as _, Fact, Ids as _,
-    LoadRequest, Micros, Mode, Phase, PlanStore as _, Publish, Run, RunId, RunState, RunStore as _,
-    Scan, SessionId, StoreError,
+    LoadRequest, Micros, Mode, Phase, PlanStore as _, Plans, Publish, Run, RunId, RunState,
+    RunStore as _, Scan, SessionId, StoreError,
 };
 use surefoot_testkit::plans::{plan, pure, run_workflows, transactional};
 use surefoot_testkit::{
@@ -71,10 +71,11 @@ async fn work(store: &Store, session: SessionId) -> Result<(), Crashed> {
             session,
             nonce,
             lease: LEASE,
+            plans: Plans::default(),
         };
         let Some(claimed) = store.run_claim(request).await?.pop() else { return Ok(()) };
-        let mut drive = Drive::load(store, claimed.id).await?;
-        let of = claimed.origin.parent.as_ref().map(|parent| parent.index);
+        let mut drive = Drive::load(store, claimed.run.id).await?;
+        let of = claimed.run.origin.parent.as_ref().map(|parent| parent.index);
         let answer = Answer::Succeeded { output: json!(of) };
         drive.to_end(store, |_| Reply::Answer(answer.clone())).await?;
     }

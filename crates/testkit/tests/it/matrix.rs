@@ -27,7 +27,7 @@ const CANCELED_HEAD: &str = include_str!("crash-points-cancel.head.md");
 fn check(report: &Report) {
     println!("{report}");
     assert!(report.failures.is_empty(), "{report}");
-    assert_eq!((report.points.len(), report.cases), (36, 362));
+    assert_eq!((report.points.len(), report.cases), (34, 352));
     let text = format!("{HEAD}{}", report.table);
     expect_file!["../../../../docs/crash-points.md"].assert_eq(&text);
 }
@@ -56,7 +56,7 @@ async fn every_crash_point_keeps_the_contract_on_sqlite() {
 fn check_tree(report: &Report) {
     println!("{report}");
     assert!(report.failures.is_empty(), "{report}");
-    assert_eq!((report.points.len(), report.cases), (55, 482));
+    assert_eq!((report.points.len(), report.cases), (49, 452));
     let calls = report.points.iter().map(|point| point.as_str()).collect::<Vec<_>>();
     for (method, times) in [("children_create", 2), ("children_read", 2)] {
         assert_eq!(calls.iter().filter(|call| **call == method).count(), times, "{calls:?}");
@@ -86,7 +86,7 @@ fn check_part(report: &Report, points_and_cases: (usize, usize)) {
 
 /// What became of steps about which people have a word.
 fn check_attended(report: &Report) {
-    check_part(report, (150, 1_378));
+    check_part(report, (136, 1_308));
     let text = format!("{ATTENDED_HEAD}{}", report.table);
     expect_file!["../../../../docs/crash-points-attention.md"].assert_eq(&text);
 }
@@ -101,7 +101,7 @@ async fn every_crash_point_with_people_keeps_the_contract_in_memory() {
 #[tokio::test]
 async fn every_crash_point_with_people_keeps_the_contract_on_sqlite() {
     let report = crash_matrix_in_steps::<TempFile, _>(Attended::new(), 8, 7).await;
-    check_part(&report, (150, 197));
+    check_part(&report, (136, 187));
 }
 
 #[tokio::test]
@@ -111,7 +111,7 @@ async fn all_cases_with_people_keep_the_contract_on_sqlite() {
 }
 
 fn check_canceled(report: &Report) {
-    check_part(report, (51, 475));
+    check_part(report, (46, 442));
     let text = format!("{CANCELED_HEAD}{}", report.table);
     expect_file!["../../../../docs/crash-points-cancel.md"].assert_eq(&text);
 }
@@ -126,7 +126,7 @@ async fn every_crash_point_of_a_cancel_keeps_the_contract_in_memory() {
 #[tokio::test]
 async fn every_crash_point_of_a_cancel_keeps_the_contract_on_sqlite() {
     let report = crash_matrix_in_steps::<TempFile, _>(Canceled::new(), 8, 4).await;
-    check_part(&report, (51, 119));
+    check_part(&report, (46, 111));
 }
 
 #[tokio::test]

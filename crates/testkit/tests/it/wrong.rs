@@ -23,8 +23,8 @@ use surefoot_kernel_core::{
     WorkflowKey, WorkflowRow,
 };
 use surefoot_testkit::suite::{
-    StoreFactory, Tamper, Tampered, World, budgets, children, dispatch, events, fence, fidelity,
-    journal, leases, operator, recovery, runs, signals, transactions, waits,
+    StoreFactory, Tamper, Tampered, World, begin, budgets, children, dispatch, events, fence,
+    fidelity, journal, leases, operator, recovery, runs, signals, transactions, waits,
 };
 use surefoot_testkit::{MemoryFactory, MemoryStore, MemoryTx, OpenMemoryTx};
 
@@ -76,6 +76,8 @@ pub(crate) enum Flaw {
     ReadsByRunId,
     /// Creates children anew that are there already.
     CreatesAgain,
+    /// Says of inputs that they are recorded with the claim, and does not say which.
+    ClaimsWithoutInputs,
 }
 
 #[derive(Debug, Clone)]
@@ -102,12 +104,16 @@ impl RunStore for Wrong {
         self.inner.dry_run_create(create).await
     }
 
-    async fn run_claim(&self, mut request: ClaimRequest) -> Result<Vec<Run>, StoreError> {
+    async fn run_claim(&self, mut request: ClaimRequest) -> Result<Vec<Stored>, StoreError> {
         if self.has(Flaw::ForgetsNonces) {
             static FRESH: AtomicU64 = AtomicU64::new(1 << 40);
             request.nonce = FRESH.fetch_add(1, Ordering::SeqCst);
         }
-        self.inner.run_claim(request).await
+        let mut claimed = self.inner.run_claim(request).await?;
+        if self.has(Flaw::ClaimsWithoutInputs) {
+            claimed.iter_mut().for_each(|stored| stored.journal = Ok(Vec::new()));
+        }
+        Ok(claimed)
     }
 
     async fn run_load(&self, request: LoadRequest) -> Result<Option<Stored>, StoreError> {
@@ -165,6 +171,10 @@ impl RunStore for Wrong {
 
     async fn cancel_list(&self, held: &[Stamp]) -> Result<Vec<RunId>, StoreError> {
         self.inner.cancel_list(held).await
+    }
+
+    async fn run_open(&self, app: &App, runs: &[RunId]) -> Result<Vec<RunId>, StoreError> {
+        self.inner.run_open(app, runs).await
     }
 
     async fn run_recover(&self, scan: Scan) -> Result<Recovered, StoreError> {
@@ -531,7 +541,7 @@ impl<const FLAW: u8> StoreFactory for WrongFactory<FLAW> {
     }
 }
 
-pub(crate) const FLAWS: [Flaw; 23] = [
+pub(crate) const FLAWS: [Flaw; 24] = [
     Flaw::None,
     Flaw::CommitsBlindly,
     Flaw::RenewsInWordsOnly,
@@ -555,6 +565,7 @@ pub(crate) const FLAWS: [Flaw; 23] = [
     Flaw::ChargesNothing,
     Flaw::CreatesAgain,
     Flaw::OverlooksEvents,
+    Flaw::ClaimsWithoutInputs,
 ];
 
 /// Whether a rule holds for a store with a flaw.
@@ -648,6 +659,10 @@ bites! {
         children::the_same_children_are_created_once;
     OverlooksEvents = 22:
         recovery::what_is_due_is_said_in_one_answer;
+    ClaimsWithoutInputs = 23:
+        begin::a_claim_brings_runs_as_reading_does,
+        begin::a_new_run_has_its_inputs_with_its_claim,
+        begin::a_run_whose_worker_died_at_once_gets_no_second_inputs;
 }
 
 /// A rule that a flaw does not concern still holds: the flaws are as small as they say.

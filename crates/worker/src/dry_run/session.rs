@@ -9,6 +9,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use super::drive;
 use super::worker::{Claimed, Inner, RHYTHM, SCAN, SLOTS};
 use crate::engine::keeper::KeeperStore;
+use crate::engine::life::with_causes;
 use crate::engine::panics::caught;
 use crate::engine::session::{LAST_WORD, REPORT_EVERY, end_runs, keep_leases};
 use crate::engine::{LoopHealth, Phase, Shift};
@@ -61,7 +62,7 @@ impl Inner {
                 let claimed = self.claim_all(shift).await;
                 has_failed = claimed.is_err();
                 if let Err(error) = claimed {
-                    shift.lives.claims.failed(&error);
+                    shift.lives.claims.failed(&with_causes(&error));
                 }
             }
             if !has_failed {
@@ -116,7 +117,7 @@ impl Inner {
         loop {
             match self.recover(shift).await {
                 Ok(()) => shift.lives.recovery.well(),
-                Err(error) => shift.lives.recovery.failed(&error),
+                Err(error) => shift.lives.recovery.failed(&with_causes(&error)),
             }
             tokio::select! {
                 biased;
@@ -143,7 +144,7 @@ impl Inner {
         loop {
             match self.report(shift, false).await {
                 Ok(()) => shift.lives.sessions.well(),
-                Err(error) => shift.lives.sessions.failed(&error),
+                Err(error) => shift.lives.sessions.failed(&with_causes(&error)),
             }
             tokio::select! {
                 biased;

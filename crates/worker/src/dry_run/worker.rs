@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
-    App, BoxFuture, ClaimRequest, Clock, Ids, Micros, Mode, PlanStore, RenewRequest, Renewed, Run,
-    RunId, RunStore, Stamp, StoreError, TxStore, ValueResolver, VersionId,
+    App, BoxFuture, ClaimRequest, Clock, Ids, Micros, Mode, PlanStore, Plans, RenewRequest,
+    Renewed, Run, RunId, RunStore, Stamp, StoreError, Stored, TxStore, ValueResolver, VersionId,
 };
 use surefoot_language::{Access, ActionResult, Module, Previews, RunsOn};
 use tokio::sync::Semaphore;
@@ -263,6 +263,7 @@ impl Inner {
             session: shift.session,
             nonce: shift.nonce(),
             lease: LEASE,
+            plans: Plans::default(),
         };
         let claimed = self.runs.run_claim(request).await.inspect_err(|_| shift.claim_lost())?;
         let (mut claimed, lease) = if shift.is_claim_lost() && !claimed.is_empty() {
@@ -271,7 +272,7 @@ impl Inner {
             (claimed, (asked, plus(asked, LEASE)))
         };
         shift.claim_answered();
-        Ok(claimed.pop().map(|run| {
+        Ok(claimed.pop().map(|Stored { run, .. }| {
             let guard = shift.hold(run.id, run.generation, lease);
             Claimed { run, guard }
         }))

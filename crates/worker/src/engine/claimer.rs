@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use surefoot_kernel_core::{
-    ClaimRequest, Measure, Micros, Mode, Run, RunStore, StoreError, TxStore,
+    ClaimRequest, Measure, Micros, Mode, RunStore, StoreError, Stored, TxStore,
 };
 use tokio::sync::OwnedSemaphorePermit;
 use tracing::Instrument as _;
@@ -12,6 +12,7 @@ use tracing::Instrument as _;
 use super::pace::{minus, plus};
 use super::shift::{Phase, Shift};
 use super::{Engine, Launched, Taken};
+use crate::engine::life::with_causes;
 use crate::spans;
 
 /// The store is asked which footprints its runs need at most this often for wake-ups; recovery asks with each scan.
@@ -42,7 +43,7 @@ impl<S: TxStore> Engine<S> {
                 has_failed = claimed.is_err();
                 // The slots rest until the next wake-up, or the next look.
                 if let Err(error) = claimed {
-                    shift.lives.claims.failed(&error);
+                    shift.lives.claims.failed(&with_causes(&error));
                 }
             }
             if !has_failed {
@@ -129,6 +130,7 @@ impl<S: TxStore> Engine<S> {
             session: shift.session,
             nonce: shift.nonce(),
             lease: self.settings.lease,
+            plans: self.known_plans(),
         };
         let claiming = self.kernel.store().run_claim(request).instrument(spans::claims(limit));
         let runs = match claiming.await {
@@ -155,20 +157,21 @@ impl<S: TxStore> Engine<S> {
         shift.claim_answered();
         let is_full = runs.len() >= slots.num_permits();
         shift.is_full.store(is_full, Ordering::Relaxed);
-        Ok(Some(Claimed { launched: self.launch_claimed(shift, runs, slots, lease), is_full }))
+        let launched = self.launch_claimed(shift, (runs, asked), slots, lease);
+        Ok(Some(Claimed { launched, is_full }))
     }
 
     fn launch_claimed(
         self: &Arc<Self>,
         shift: &Arc<Shift>,
-        runs: Vec<Run>,
+        (runs, asked): (Vec<Stored>, Micros),
         slots: OwnedSemaphorePermit,
         lease: (Micros, Micros),
     ) -> Vec<Launched<S>> {
         if !runs.is_empty() {
             tracing::debug!(runs = runs.len(), "claimed");
         }
-        let runs = runs.into_iter().map(|run| Taken::Claimed(Box::new(run))).collect();
+        let runs = runs.into_iter().map(|stored| Taken::new(stored, asked)).collect();
         self.launch(shift, runs, slots, lease)
     }
 }
@@ -178,13 +181,13 @@ impl<S: TxStore> Engine<S> {
 pub(crate) async fn left_of_leases(
     store: &dyn RunStore,
     shift: &Shift,
-    runs: Vec<Run>,
+    runs: Vec<Stored>,
     lease: Micros,
-) -> Result<(Vec<Run>, (Micros, Micros)), StoreError> {
+) -> Result<(Vec<Stored>, (Micros, Micros)), StoreError> {
     let asked = shift.now();
     let now = store.store_now().await?;
-    let left = |run: &Run| run.lease().map_or(Micros::ZERO, |lease| lease.until.since(now));
-    let runs: Vec<Run> = runs.into_iter().filter(|run| left(run) > Micros::ZERO).collect();
+    let left = |it: &Stored| it.run.lease().map_or(Micros::ZERO, |lease| lease.until.since(now));
+    let runs: Vec<Stored> = runs.into_iter().filter(|it| left(it) > Micros::ZERO).collect();
     let shortest = runs.iter().map(left).min().unwrap_or(Micros::ZERO);
     Ok((runs, (asked, plus(asked, shortest.min(lease)))))
 }

@@ -93,3 +93,14 @@ impl Life {
         }
     }
 }
+/// An error with what is said below it.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(below) = cause {
+        text.push_str(": ");
+        text.push_str(&below.to_string());
+        cause = below.source();
+    }
+    text
+}

@@ -5,7 +5,7 @@ pub(crate) mod driver;
 mod footprints;
 pub(crate) mod hold;
 pub(crate) mod keeper;
-mod life;
+pub(crate) mod life;
 mod lru;
 pub(crate) mod pace;
 pub(crate) mod panics;
@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use surefoot_kernel_core::plan::Footprint;
 use surefoot_kernel_core::{
-    ChildStore, Eager, Held, Measure, Micros, Run, RunId, Stored, Timestamp, Trace, TxStore,
+    ChildStore, Eager, Held, Measure, Micros, Plans, Run, RunId, Stored, Timestamp, Trace, TxStore,
     VersionId, WakeBus,
 };
 use surefoot_language::Loaded;
@@ -81,6 +81,8 @@ pub(crate) struct Engine<S: TxStore> {
     slots: Arc<Semaphore>,
     held: Mutex<Lru<RunId, Cached<S::Tx>>>,
     plans: Mutex<Lru<VersionId, Arc<LoadedPlan<S::Tx>>>>,
+    /// The plans of these, for stores.
+    known: Mutex<Plans>,
     /// The session of a started worker.
     started: Mutex<Weak<Shift>>,
     /// The session of bounded passes.
@@ -111,6 +113,7 @@ impl<S: TxStore> Engine<S> {
             slots: Arc::new(Semaphore::new(settings.slots)),
             held: Mutex::new(Lru::new(HELD_MAX, HELD_MAX_BYTES)),
             plans: Mutex::new(Lru::new(PLANS_MAX, u64::MAX)),
+            known: Mutex::default(),
             started: Mutex::default(),
             ticking: OnceLock::new(),
             announce: Notify::new(),
@@ -161,6 +164,22 @@ impl<S: TxStore> Engine<S> {
         self.modules.iter().filter(can).max_by_key(|module| module.manifest().version).cloned()
     }
 
+    fn keep_plan(&self, version: VersionId, plan: Arc<LoadedPlan<S::Tx>>) {
+        {
+            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            // Starting afresh now and then costs those that are forgotten a commit more for one run.
+            let others = if known.len() < PLANS_MAX { known.clone() } else { Plans::default() };
+            *known = others.with(version, plan.plan.clone());
+        }
+        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        plans.put(version, plan, 1);
+    }
+
+    /// What has been read of plans.
+    fn known_plans(&self) -> Plans {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Free slots, as many as there are, up to a limit.
     fn take_slots(&self, most: usize) -> Option<OwnedSemaphorePermit> {
         loop {
@@ -194,6 +213,7 @@ impl<S: TxStore> Engine<S> {
             footprints,
             slots: u32::try_from(slots.num_permits()).unwrap_or(u32::MAX),
             lease: self.settings.lease,
+            plans: self.known_plans(),
         };
         let asked = shift.now();
         Some(Reserved { engine: self.clone(), shift, slots: Some(slots), eager, asked })
@@ -255,8 +275,7 @@ impl<S: TxStore> Reserved<S> {
         if let Some(slots) = self.slots.take() {
             let asked = self.asked;
             let lease = (asked, plus(asked, self.eager.lease));
-            let taken = |stored| Taken::Started { stored: Box::new(stored), asked };
-            let runs = runs.into_iter().map(taken).collect();
+            let runs = runs.into_iter().map(|stored| Taken::new(stored, asked)).collect();
             let launched = self.engine.launch(&self.shift, runs, slots, lease);
             launched.into_iter().for_each(Launched::spawn);
         }
@@ -279,20 +298,19 @@ impl<S: TxStore> Drop for Reserved<S> {
     }
 }
 
-/// A run that this worker has got.
-pub(crate) enum Taken {
-    /// Its row alone is known.
-    Claimed(Box<Run>),
-    /// By the event that created it, of which all is known; it was asked for then.
-    Started { stored: Box<Stored>, asked: Micros },
+/// A run that this worker has got, as far as that brought it; it was asked for then.
+pub(crate) struct Taken {
+    stored: Box<Stored>,
+    asked: Micros,
 }
 
 impl Taken {
-    fn run(&self) -> &Run {
-        match self {
-            Self::Claimed(run) => run,
-            Self::Started { stored, .. } => &stored.run,
-        }
+    fn new(stored: Stored, asked: Micros) -> Self {
+        Self { stored: Box::new(stored), asked }
+    }
+
+    const fn run(&self) -> &Run {
+        &self.stored.run
     }
 }
 

@@ -9,6 +9,7 @@ use tracing::Instrument as _;
 
 use super::Engine;
 use super::shift::{Phase, Shift};
+use crate::engine::life::with_causes;
 use crate::spans;
 
 /// Runs of each kind that one question to the store may move.
@@ -49,7 +50,7 @@ impl<S: TxStore> Engine<S> {
             }
             match self.recover_all(shift).await {
                 Ok(_) => shift.lives.recovery.well(),
-                Err(error) => shift.lives.recovery.failed(&error),
+                Err(error) => shift.lives.recovery.failed(&with_causes(&error)),
             }
             wait = shift.jitter.shorten(self.settings.scan);
         }

@@ -15,6 +15,7 @@ use surefoot_sync_core::{Schedule, slot_key};
 
 use super::Engine;
 use super::shift::{Phase, Shift};
+use crate::engine::life::with_causes;
 use crate::{Misfire, WorkerError};
 
 /// A schedule that another process published is seen this much later at most.
@@ -47,7 +48,7 @@ impl<S: TxStore> Engine<S> {
                     fires.wait
                 }
                 Err(error) => {
-                    shift.lives.schedules.failed(&error);
+                    shift.lives.schedules.failed(&with_causes(&error));
                     self.settings.scan.into()
                 }
             };

@@ -14,6 +14,7 @@ use super::panics::caught;
 use super::shift::{Phase, Shift};
 use super::{Engine, pace};
 use crate::WorkerError;
+use crate::engine::life::with_causes;
 
 /// A session says that it lives this often; it counts as gone after a minute.
 pub(crate) const REPORT_EVERY: Micros = Micros::from_secs(10);
@@ -125,7 +126,7 @@ impl<S: TxStore> Engine<S> {
         loop {
             match self.report(shift, false).await {
                 Ok(()) => shift.lives.sessions.well(),
-                Err(error) => shift.lives.sessions.failed(&error),
+                Err(error) => shift.lives.sessions.failed(&with_causes(&error)),
             }
             tokio::select! {
                 biased;

@@ -21,6 +21,7 @@ use super::schedules::{Fires, LOOK_EVERY, before};
 use super::shift::{Phase, Shift};
 use crate::WorkerError;
 use crate::coordinate::{ProcessOptions, ScheduleCx, Scheduler, WorkStop};
+use crate::engine::life::with_causes;
 
 /// Events that are recorded at the same time.
 const AT_ONCE: usize = 4;
@@ -47,7 +48,7 @@ impl<S: TxStore> Engine<S> {
                     Duration::from(LOOK_EVERY)
                 }
                 Err(error) => {
-                    shift.lives.schedules.failed(&error);
+                    shift.lives.schedules.failed(&with_causes(&error));
                     self.settings.scan.into()
                 }
             };

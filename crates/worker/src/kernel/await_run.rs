@@ -14,7 +14,8 @@ const HELD_HERE: Duration = Duration::from_secs(1);
 
 impl<S: TxStore> Kernel<S> {
     /// Waits until a run has ended, or needs a person, and returns it. Workers of this process are heard at once;
-    /// the runs of others are looked at again and again, with pauses that grow to a second.
+    /// the runs of others are looked at again and again, with pauses that grow to a second, in one question for all that
+    /// are waited for here.
     ///
     /// Cancel safe.
     ///
@@ -28,12 +29,16 @@ impl<S: TxStore> Kernel<S> {
             wait(hearing.moved(), HELD_HERE).await;
         }
         loop {
-            let left = match hearing.left() {
-                Some(left) => left,
-                None => self.read(run).await?,
-            };
-            if left.state().is_terminal() || left.state() == RunState::NeedsAttention {
-                return Ok(left);
+            match hearing.left() {
+                Some(left) if is_over(&left) => return Ok(left),
+                Some(_) => {}
+                None if self.looks().is_open((self.store(), self.app()), run).await? => {}
+                None => {
+                    let left = self.read(run).await?;
+                    if is_over(&left) {
+                        return Ok(left);
+                    }
+                }
             }
             wait(hearing.moved(), pause.length()).await;
         }
@@ -48,6 +53,11 @@ impl<S: TxStore> Kernel<S> {
             None => Err(AwaitError::NotFound { run }),
         }
     }
+}
+
+/// Whether it goes on no more by itself.
+fn is_over(run: &Run) -> bool {
+    run.state().is_terminal() || run.state() == RunState::NeedsAttention
 }
 
 /// Until there is news, at the longest for so long.

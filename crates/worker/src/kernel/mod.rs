@@ -7,6 +7,7 @@ mod cancel;
 mod emit;
 mod interest;
 mod local;
+mod looks;
 mod publish;
 mod scoped;
 
@@ -26,6 +27,7 @@ use announcer::Announcer;
 pub use cancel::CancelOutcome;
 pub use interest::StepInterest;
 pub(crate) use local::Local;
+use looks::Looks;
 pub use publish::Publication;
 pub use scoped::Scoped;
 
@@ -44,6 +46,7 @@ struct Inner<S: TxStore> {
     is_system_clock: bool,
     ids: Arc<dyn Ids>,
     local: Local<S>,
+    looks: Looks,
 }
 
 impl<S: TxStore> Clone for Kernel<S> {
@@ -152,6 +155,10 @@ impl<S: TxStore> Kernel<S> {
         self.inner.ids.clone()
     }
 
+    fn looks(&self) -> &Looks {
+        &self.inner.looks
+    }
+
     pub(crate) fn local(&self) -> &Local<S> {
         &self.inner.local
     }
@@ -230,6 +237,7 @@ impl<S: TxStore> KernelBuilder<S> {
             is_system_clock,
             ids: self.ids,
             local: Local::new(announcer),
+            looks: Looks::default(),
         };
         Kernel { inner: Arc::new(inner) }
     }

@@ -298,13 +298,62 @@ async fn awaiting_ends_with_the_end_or_with_attention() {
     let waiting = tokio::time::timeout(Duration::from_secs(600), world.kernel.await_run(waits));
     assert!(waiting.await.is_err());
     // Polling has slowed down to once a second.
-    let loads = world.store.count("load");
-    assert!(loads < 700, "{loads}");
+    let looks = world.store.count("open");
+    assert!((500..700).contains(&looks), "{looks}");
     world.kernel.scope(SCOPE).signal(Signal::new("approval", "7")).await.unwrap();
     assert_eq!(world.kernel.await_run(waits).await.unwrap().state(), RunState::Succeeded);
     let unknown = surefoot_kernel_core::RunId::from_bytes([9; 16]);
     assert!(matches!(world.kernel.await_run(unknown).await, Err(AwaitError::NotFound { .. })));
     running.stop(Duration::ZERO).await;
+}
+
+/// Thousands may wait for runs that others work on, and each looks again and again: that is one question at a time.
+#[tokio::test(start_paused = true)]
+async fn whoever_waits_for_runs_of_others_asks_together() {
+    let world = World::new(Actions::default());
+    world.publish("waits", vec![wait_for("approval", "7", None)]).await;
+    let mut waiting = tokio::task::JoinSet::new();
+    for _ in 0..100 {
+        let (kernel, run) = (world.kernel.clone(), world.emit("waits").await);
+        waiting.spawn(async move { kernel.await_run(run).await.map(|run| run.state()) });
+    }
+    let held = Arc::new(Notify::new());
+    let (question, mut first) = (held.clone(), true);
+    world.store.on(move |op| match op {
+        Op::Open if std::mem::take(&mut first) => Verdict::Hold(question.clone()),
+        _ => Verdict::Go,
+    });
+    until("the first one asks", || world.store.count("open") == 1).await;
+    held.notify_one();
+    until("the others do", || world.store.count("open") == 2).await;
+    assert_eq!(world.store.count("load"), 0, "none of them is over");
+    // A question that cannot be answered is everybody's for whom it was asked.
+    world.store.on(|op| match op {
+        Op::Open => Verdict::Fail(unavailable()),
+        _ => Verdict::Go,
+    });
+    while let Some(answer) = waiting.join_next().await {
+        assert!(matches!(answer.unwrap(), Err(AwaitError::Store(StoreError::Unavailable(_)))));
+    }
+}
+
+/// Of those who wait one asks for all: if that one goes away, the others ask again.
+#[tokio::test(start_paused = true)]
+async fn whoever_stops_waiting_leaves_the_others_their_answer() {
+    let world = World::new(Actions::default());
+    let nobody = surefoot_kernel_core::RunId::from_bytes([9; 16]);
+    let mut is_first = true;
+    world.store.on(move |op| match op {
+        Op::Open if std::mem::take(&mut is_first) => Verdict::Wait(Arc::new(Notify::new())),
+        _ => Verdict::Go,
+    });
+    let ask = |kernel: Kernel<TestStore>| async move { kernel.await_run(nobody).await };
+    let first = tokio::spawn(ask(world.kernel.clone()));
+    until("the first one asks", || world.store.count("open") == 1).await;
+    let second = tokio::spawn(ask(world.kernel.clone()));
+    tokio::task::yield_now().await;
+    first.abort();
+    assert!(matches!(second.await.unwrap(), Err(AwaitError::NotFound { .. })));
 }
 
 /// The first data of a signal stays, so a lost answer is simply asked for again.

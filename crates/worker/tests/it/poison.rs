@@ -120,6 +120,8 @@ async fn a_journal_that_cannot_be_read_goes_to_a_person_and_others_are_not_affec
 async fn a_run_that_the_store_calls_corrupt_goes_to_a_person() {
     let world = World::new(Actions::default());
     let run = world.start(vec![act("mail", n(1))]).await;
+    // Not with its claim, and not by itself.
+    world.store.corrupt_run(|stored| stored.invocation = None);
     world.store.on(move |op| match op {
         Op::Load(run) => {
             let what = "the row's phase is unknown".to_owned();

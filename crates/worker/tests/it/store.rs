@@ -13,6 +13,7 @@ use tokio::time::Instant;
 /// What is asked of the store.
 pub(crate) enum Op<'a> {
     CancelList,
+    Open,
     Claim,
     Load(RunId),
     Commit(&'a Commit),
@@ -34,6 +35,7 @@ impl Op<'_> {
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::CancelList => "cancel_list",
+            Self::Open => "open",
             Self::Claim => "claim",
             Self::Load(_) => "load",
             Self::Commit(_) => "commit",
@@ -103,6 +105,13 @@ pub(crate) struct TestStore {
 }
 
 impl TestStore {
+    /// What was read of a run is damaged, if it is to be.
+    fn tamper(&self, stored: &mut Stored) {
+        if let Some(tamper) = &mut self.faults.lock().unwrap().bad_run {
+            tamper(stored);
+        }
+    }
+
     pub(crate) fn new() -> Self {
         let inner = MemoryStore::new();
         let origin = (Instant::now(), inner.clock().now());
@@ -197,17 +206,15 @@ impl RunStore for TestStore {
         self.inner.dry_run_create(create).await
     }
 
-    async fn run_claim(&self, request: ClaimRequest) -> Result<Vec<Run>, StoreError> {
+    async fn run_claim(&self, request: ClaimRequest) -> Result<Vec<Stored>, StoreError> {
         let op = Op::Claim;
-        self.ask(op, self.inner.run_claim(request.clone())).await
+        let mut claimed = self.ask(op, self.inner.run_claim(request.clone())).await?;
+        claimed.iter_mut().for_each(|stored| self.tamper(stored));
+        Ok(claimed)
     }
     async fn run_load(&self, request: LoadRequest) -> Result<Option<Stored>, StoreError> {
         let mut stored = self.ask(Op::Load(request.run), self.inner.run_load(request)).await?;
-        if let (Some(stored), Some(tamper)) =
-            (&mut stored, &mut self.faults.lock().unwrap().bad_run)
-        {
-            tamper(stored);
-        }
+        stored.iter_mut().for_each(|stored| self.tamper(stored));
         Ok(stored)
     }
     async fn run_commit(&self, commit: Commit) -> Result<Committed, StoreError> {
@@ -226,6 +233,9 @@ impl RunStore for TestStore {
     }
     async fn cancel_list(&self, held: &[Stamp]) -> Result<Vec<RunId>, StoreError> {
         self.ask(Op::CancelList, self.inner.cancel_list(held)).await
+    }
+    async fn run_open(&self, app: &App, runs: &[RunId]) -> Result<Vec<RunId>, StoreError> {
+        self.ask(Op::Open, self.inner.run_open(app, runs)).await
     }
     async fn run_recover(&self, scan: Scan) -> Result<Recovered, StoreError> {
         self.ask(Op::Recover, self.inner.run_recover(scan)).await

@@ -1,8 +1,10 @@
 //! `run`: a workflow of ready-made actions on the embedded store, without an application.
 
+mod keyed;
 mod needs;
 mod preview;
 mod start;
+mod started;
 mod unfinished;
 mod work;
 
@@ -13,7 +15,7 @@ use std::str::FromStr as _;
 use surefoot_kernel_core::{RunId, WorkflowKey};
 
 use super::{Context, Printed};
-use crate::builtin::{AiPlace, Settings};
+use crate::builtin::{self, AiPlace, Settings};
 use crate::error::CliError;
 use crate::store;
 
@@ -31,7 +33,7 @@ pub(crate) struct RunArgs {
     workflow: Option<WorkflowKey>,
     /// Start it once under this key, such as the number of an order: the same command again goes on with the run that it
     /// started, and starts no other.
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", value_parser = keyed::key)]
     key: Option<String>,
     /// Go on with a run that was interrupted, instead of starting one.
     #[arg(long, value_name = "RUN", conflicts_with_all = ["file", "inputs", "workflow", "key", "dry_run"])]
@@ -79,7 +81,11 @@ fn settings_of(args: &RunArgs) -> Result<Settings, CliError> {
             return Err(CliError::Usage("`--ai-model` needs `--ai-url` too".to_owned()));
         }
     };
-    Ok(Settings { networks: args.allow_network.clone(), ai })
+    let settings = Settings { networks: args.allow_network.clone(), ai };
+    if !args.dry_run {
+        builtin::check_place(&settings)?;
+    }
+    Ok(settings)
 }
 
 fn network(text: &str) -> Result<(IpAddr, u8), String> {

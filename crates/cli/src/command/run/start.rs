@@ -6,22 +6,23 @@ use serde_json::Value;
 use surefoot_kernel_core::payload::from_stored;
 use surefoot_kernel_core::plan::Plan;
 use surefoot_kernel_core::{
-    App, Emission, Event, Mode, OperatorStore as _, PlanStore as _, RunId, Scope, WorkflowKey,
+    App, Emission, Event, Mode, OperatorStore as _, PlanStore as _, RunId, START_EVENT, Scope,
+    WorkflowKey,
 };
-use surefoot_language::{Bindings, Manifest, compile_and_bind};
+use surefoot_language::{Bindings, Manifest};
 use surefoot_operator::OperatorError;
 use surefoot_store_sqlite::SqliteStore;
 use surefoot_worker::{Kernel, Publication};
 
 use super::needs::{Needs, Place};
 use super::work::{Task, work};
-use super::{RunArgs, preview, unfinished};
+use super::{RunArgs, keyed, preview, unfinished};
 use crate::builtin::{self, Settings};
 use crate::command::publish::refused;
 use crate::command::{Context, Printed};
 use crate::error::CliError;
 use crate::input::{json_of, text_of};
-use crate::page::to_stderr;
+use crate::page::{clean, quoting, to_stderr};
 use crate::store::{self, Need};
 
 /// App and scope where none is named.
@@ -44,11 +45,16 @@ pub(super) async fn start(
     // Nothing is opened, let alone created, for a workflow that cannot run.
     let scratch = SqliteStore::in_memory().await.map_err(CliError::Scratch)?;
     let offered = builtin::whole(&scratch, settings)?;
-    let plan = match planned(cx, &source, offered.manifest())? {
-        Ok(plan) => plan,
-        Err(printed) => return Ok(printed),
+    let compiled = builtin::compile_and_bind(&source, offered.manifest(), &Bindings::new()).await?;
+    let (plan, findings) = match compiled {
+        Ok(compiled) => compiled,
+        Err(findings) => return refused(cx, file, &findings),
     };
+    if !findings.is_empty() {
+        to_stderr(&quoting(&(findings.render(&file.display().to_string(), false) + "\n"), false));
+    }
     let from = From { workflow, source, plan, inputs, key: args.key.clone() };
+    from.check()?;
     if args.dry_run {
         let From { workflow, source, inputs, .. } = from;
         return preview::preview(cx, scratch, &offered, place, workflow, source, inputs).await;
@@ -57,22 +63,22 @@ pub(super) async fn start(
     let store = store::embedded(cx.store_url(), Need::Created).await?;
     let needs = Needs::of_tree(&store, &place, &from.workflow, &from.plan, offered.footprint());
     needs.await?.check(settings).await?;
+    tell_of_triggers(&from.plan);
     let run = from.begin(cx, &store, &place, offered.manifest()).await?;
     unfinished::tell(cx, &store, &place, run).await?;
     work(cx, store, Task { settings, app: place.app, run }).await
 }
 
-/// The plan, or what is wrong with the source.
-fn planned(
-    cx: &Context<'_>,
-    source: &str,
-    manifest: &Manifest,
-) -> Result<Result<Plan, Printed>, CliError> {
-    let findings = match compile_and_bind(source, manifest, &Bindings::new()) {
-        Ok(plan) => return Ok(Ok(plan)),
-        Err(findings) => findings,
-    };
-    Ok(Err(refused(cx, &findings.to_string(), &findings.to_json())?))
+/// Its author may wait for something that this command does not do.
+fn tell_of_triggers(plan: &Plan) {
+    if !plan.triggers.is_empty() {
+        let named: Vec<String> =
+            plan.triggers.keys().map(|key| clean(&format!("`{key}`"))).collect();
+        to_stderr(&format!(
+            "started once, now: this command waits for no trigger ({}); only a worker of an application does\n",
+            named.join(", ")
+        ));
+    }
 }
 
 /// What a run is started from.
@@ -85,6 +91,24 @@ struct From {
 }
 
 impl From {
+    fn event(&self) -> Event {
+        let event = Event::start(self.workflow.clone(), self.inputs.clone());
+        match &self.key {
+            Some(key) => event.dedupe_key(keyed::of_event(&self.workflow, key)),
+            None => event,
+        }
+    }
+
+    /// Told before an event is recorded: it would use its key up for a run that fails at once.
+    fn check(&self) -> Result<(), CliError> {
+        self.event().check().map_err(OperatorError::from)?;
+        self.plan.check_inputs(&self.inputs).map_err(|why| CliError::Inputs {
+            workflow: self.workflow.clone(),
+            why: Box::new(why),
+            takes: takes(&self.plan),
+        })
+    }
+
     async fn begin(
         self,
         cx: &Context<'_>,
@@ -93,16 +117,36 @@ impl From {
         manifest: &Manifest,
     ) -> Result<RunId, CliError> {
         let scoped = Kernel::new(place.app.clone(), store.clone()).scope(place.scope.clone());
-        if !self.is_live(store, place).await? {
+        let is_known = self.is_known(cx, store, place).await?;
+        if !is_known {
+            self.check_enabled(cx, store, place).await?;
+        }
+        if !is_known && !self.is_live(store, place).await? {
             let publication = Publication::new(self.workflow.clone(), self.source.clone());
             scoped.publish(manifest, publication.author(cx.actor())).await?;
         }
-        let mut event = Event::start(self.workflow.clone(), self.inputs);
-        if let Some(key) = &self.key {
-            event = event.dedupe_key(keyed(&self.workflow, key));
+        let emission = scoped.emit(self.event()).await?;
+        let run = started(cx, &emission, self.key.as_deref())?;
+        if let Some(key) = self.key.as_deref().filter(|_| !is_known && !emission.new) {
+            // Another command was faster in between.
+            keyed::check_file(cx, store, (key, run), &self.plan).await?;
         }
-        let emission = scoped.emit(event).await?;
-        started(cx, &emission, self.key.as_deref())
+        Ok(run)
+    }
+
+    /// Whether its key has a run already, which is one of this file.
+    async fn is_known(
+        &self,
+        cx: &Context<'_>,
+        store: &SqliteStore,
+        place: &Place,
+    ) -> Result<bool, CliError> {
+        let Some(key) = &self.key else { return Ok(false) };
+        let dedupe_key = keyed::of_event(&self.workflow, key);
+        let Some(event) = keyed::find(store, place, &dedupe_key).await? else { return Ok(false) };
+        let run = *event.runs.first().ok_or_else(|| keyed::gone(key))?;
+        keyed::check_file(cx, store, (key, run), &self.plan).await?;
+        Ok(true)
     }
 
     /// Whether the live version is this one: publishing it again would make another.
@@ -112,21 +156,44 @@ impl From {
         let live = versions.iter().find(|version| version.active);
         Ok(live.is_some_and(|version| version.plan_hash == self.plan.hash()))
     }
+
+    /// An event that starts nothing would use its key up as well.
+    async fn check_enabled(
+        &self,
+        cx: &Context<'_>,
+        store: &SqliteStore,
+        Place { app, scope }: &Place,
+    ) -> Result<(), CliError> {
+        let rows = store.workflow_list(app, Some(scope)).await.map_err(OperatorError::from)?;
+        let own = rows.into_iter().filter(|row| row.workflow == self.workflow);
+        let mut activations = own.flat_map(|row| row.activations);
+        if activations.any(|(_, event, is_enabled)| event == START_EVENT && !is_enabled) {
+            let enable = cx.typed(&format!("enable {} --scope {scope}", self.workflow));
+            return Err(CliError::Usage(format!(
+                "`{}` is switched off, and nothing was started: `{enable} --reason <why>` switches it on",
+                self.workflow
+            )));
+        }
+        Ok(())
+    }
 }
 
-/// Keys of one workflow are no keys of another.
-fn keyed(workflow: &WorkflowKey, key: &str) -> String {
-    format!("{workflow} {key}")
+/// What a workflow may be started with.
+fn takes(plan: &Plan) -> String {
+    let inputs = plan.inputs.iter().map(|(name, input)| {
+        let required = if input.required { ", required" } else { "" };
+        format!("`{name}` ({}{required})", input.kind.as_str())
+    });
+    let inputs = inputs.collect::<Vec<_>>().join(", ");
+    if inputs.is_empty() { "it takes none".to_owned() } else { format!("it takes {inputs}") }
 }
 
 fn started(cx: &Context<'_>, emission: &Emission, key: Option<&str>) -> Result<RunId, CliError> {
     let Some(run) = emission.runs.first() else {
-        let why = if emission.new {
-            "the workflow is switched off: `surefoot enable` switches it on"
-        } else {
-            "what was started under this key is gone: choose another key"
-        };
-        return Err(CliError::Usage(why.to_owned()));
+        return Err(match key.filter(|_| !emission.new) {
+            Some(key) => keyed::gone(key),
+            None => CliError::Usage("the workflow was switched off meanwhile".to_owned()),
+        });
     };
     if emission.new {
         return Ok(*run);

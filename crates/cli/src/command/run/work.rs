@@ -2,16 +2,19 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::json;
 use surefoot_actions::ai::AiWorker;
 use surefoot_kernel_core::{App, Code, OperatorStore as _, RunId, RunState, SessionId};
-use surefoot_operator::Operator;
+use surefoot_operator::{Operator, RunView};
 use surefoot_store_sqlite::SqliteStore;
 use surefoot_worker::Kernel;
 
+use super::started;
+use super::unfinished::Open;
 use crate::Exit;
 use crate::builtin::{self, BuiltInModule, Settings};
-use crate::command::watch::follow;
+use crate::command::watch::{end, follow};
 use crate::command::{Context, Printed};
 use crate::error::CliError;
 use crate::interrupt::interrupted;
@@ -44,13 +47,15 @@ pub(super) async fn work(
     let kernel = Kernel::new(app.clone(), store.clone());
     let working = kernel.worker(module).tree(run).lease(LEASE).start().await?;
     until_listed(&store, &app, working.session()).await;
-    let printed = watch(cx, &operator, run).await;
+    let watched = watch(cx, &operator, run).await;
     // What is under way goes on to the end of its step, and no further.
     working.stop(Duration::ZERO).await;
     if let Some(thinking) = thinking {
         thinking.stop().await;
     }
-    printed
+    let watched = watched?;
+    let started = started::tell(cx, &store, run).await?;
+    watched.print(cx, started)
 }
 
 /// Before that, an explanation would say that nobody can take the run.
@@ -64,18 +69,50 @@ async fn until_listed(store: &SqliteStore, app: &App, session: SessionId) {
     }
 }
 
-async fn watch(cx: &Context<'_>, operator: &Operator, run: RunId) -> Result<Printed, CliError> {
+/// What came of looking on.
+enum Watched {
+    /// Nothing more happens by itself.
+    Over(Box<RunView>),
+    /// Somebody has seen enough.
+    Interrupted { run: RunId, resume: String },
+}
+
+/// A run that is over, for a program.
+#[derive(Serialize)]
+struct Ended<'a> {
+    #[serde(flatten)]
+    run: &'a RunView,
+    started_by_events: Vec<Open>,
+}
+
+impl Watched {
+    fn print(self, cx: &Context<'_>, started: Vec<Open>) -> Result<Printed, CliError> {
+        match self {
+            Self::Over(run) => end(cx, &run, &Ended { run: &run, started_by_events: started }),
+            Self::Interrupted { run, resume } => {
+                let said = json!({
+                    "run": run,
+                    "interrupted": true,
+                    "resume": resume,
+                    "started_by_events": started,
+                });
+                cx.print(&said, |_| {}).map(|it| it.exiting(Exit::Finding))
+            }
+        }
+    }
+}
+
+async fn watch(cx: &Context<'_>, operator: &Operator, run: RunId) -> Result<Watched, CliError> {
     let resume = cx.typed(&format!("run --resume {run}"));
     tokio::select! {
-        printed = follow(cx, operator, run, LOOK_EVERY) => {
+        view = follow(cx, operator, run, LOOK_EVERY) => {
             advise(cx, operator, run, &resume).await;
-            printed
+            Ok(Watched::Over(Box::new(view?)))
         }
         asked = interrupted() => {
             asked.map_err(CliError::Runtime)?;
             to_stderr(&format!("interrupted; nothing works on the run until somebody goes on with it:\n    {resume}\n"));
-            let said = json!({ "run": run, "interrupted": true, "resume": resume });
-            cx.print(&said, |_| {}).map(|it| it.exiting(Exit::Finding))
+            Ok(Watched::Interrupted { run, resume })
         }
     }
 }

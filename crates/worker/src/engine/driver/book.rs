@@ -20,7 +20,7 @@ const PENDING_MAX_BYTES: usize = 256 * 1024;
 
 /// A plan, and what runs it.
 pub(crate) struct LoadedPlan<Tx> {
-    pub(super) plan: Plan,
+    pub(crate) plan: Arc<Plan>,
     pub(super) footprint: String,
     pub(super) bindings: Arc<BTreeMap<String, BTreeMap<String, String>>>,
     pub(super) module: Arc<dyn Loaded<Tx>>,
@@ -29,7 +29,7 @@ pub(crate) struct LoadedPlan<Tx> {
 impl<Tx> LoadedPlan<Tx> {
     pub(super) fn new(plan: Plan, module: Arc<dyn Loaded<Tx>>) -> Self {
         let footprint = Footprint::hash(&plan.footprint);
-        Self { footprint, bindings: Arc::new(plan.bindings.clone()), plan, module }
+        Self { footprint, bindings: Arc::new(plan.bindings.clone()), plan: Arc::new(plan), module }
     }
 }
 

@@ -10,8 +10,9 @@ use surefoot_kernel_core::{
 use surefoot_language::ChildrenOnStep;
 
 use super::book::Book;
-use super::commit::{Trouble, trouble, with_causes};
+use super::commit::{Trouble, trouble};
 use super::{Driver, Left, defect};
+use crate::engine::life::with_causes;
 use crate::engine::pace::Pause;
 
 /// Children of one page. Their results bound it as well.

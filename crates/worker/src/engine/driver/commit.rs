@@ -9,6 +9,7 @@ use tracing::Instrument as _;
 use super::book::{Book, StoreTime};
 use super::load::fold;
 use super::{Driver, Left, defect};
+use crate::engine::life::with_causes;
 use crate::engine::pace::{Pause, minus, plus};
 use crate::spans;
 
@@ -279,16 +280,4 @@ impl<S: TxStore> Driver<S> {
         }
         self.reload(book).await
     }
-}
-
-/// An error of the store, with what a driver said below it.
-pub(super) fn with_causes(error: &StoreError) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(below) = cause {
-        text.push_str(": ");
-        text.push_str(&below.to_string());
-        cause = below.source();
-    }
-    text
 }

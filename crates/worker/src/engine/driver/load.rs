@@ -10,9 +10,10 @@ use surefoot_kernel_core::{
 };
 
 use super::book::{Book, LoadedPlan, StoreTime};
-use super::commit::{Trouble, trouble, with_causes};
+use super::commit::{Trouble, trouble};
 use super::{Driver, Left};
 use crate::engine::keeper::heartbeat;
+use crate::engine::life::with_causes;
 use crate::engine::pace::{Pause, part};
 use crate::engine::{Cached, Taken};
 
@@ -20,10 +21,8 @@ impl<S: TxStore> Driver<S> {
     /// Folds the run. What cannot be read is put before a person, never guessed.
     pub(super) async fn open(&self, taken: Taken) -> Result<Book<S::Tx>, Left> {
         self.refresh_lease().await?;
-        let (claimed, started) = match taken {
-            Taken::Claimed(run) => (*run, None),
-            Taken::Started { stored, asked } => (stored.run.clone(), Some((*stored, asked))),
-        };
+        let Taken { stored, asked } = taken;
+        let claimed = stored.run.clone();
         let plan = match self.plan(claimed.origin.version).await? {
             Ok(plan) => plan,
             Err(what) => return Err(self.unreadable(claimed, &what).await),
@@ -32,9 +31,9 @@ impl<S: TxStore> Driver<S> {
             let what = "the plan's footprint is not the one that the run was created with";
             return Err(self.unreadable(claimed, what).await);
         }
-        // A part of it that could not be decoded is read again.
-        if let Some((stored, asked)) = started.filter(|(stored, _)| stored.invocation.is_some()) {
-            return self.open_stored(stored, asked, plan).await;
+        // What did not come with it, or could not be decoded, is read.
+        if stored.invocation.is_some() {
+            return self.open_stored(*stored, asked, plan).await;
         }
         match self.cached(&claimed).await? {
             Some(book) => Ok(book),
@@ -151,8 +150,7 @@ impl<S: TxStore> Driver<S> {
             return Err(Left::LetGo("no loaded module can run the plan".to_owned()));
         };
         let plan = Arc::new(LoadedPlan::new(plan, module));
-        let mut plans = self.engine.plans.lock().unwrap_or_else(PoisonError::into_inner);
-        plans.put(version, plan.clone(), 1);
+        self.engine.keep_plan(version, plan.clone());
         Ok(Ok(plan))
     }
 

@@ -12,13 +12,14 @@ use super::answers::{Said, after_token, failed_for_now, of_error, panicked, sour
 use super::book::Book;
 use super::call::kept;
 use super::children::StepChildren;
-use super::commit::{Trouble, Written, trouble, with_causes};
+use super::commit::{Trouble, Written, trouble};
 use super::context::Heeds;
 use super::hooks::{Droppable, Heard};
 use super::prepare::Checked;
 use super::values::Resolving;
 use super::{Driver, Left, defect};
 use crate::engine::hold::HookGuard;
+use crate::engine::life::with_causes;
 use crate::engine::pace::Pause;
 
 /// Pauses before a transaction that lost against another one is tried again in place.

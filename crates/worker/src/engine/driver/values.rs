@@ -11,11 +11,12 @@ use surefoot_language::Stop;
 use tokio::sync::{mpsc, oneshot};
 
 use super::book::Book;
-use super::commit::{Trouble, Written, trouble, with_causes};
+use super::commit::{Trouble, Written, trouble};
 use super::hooks::{Droppable, Heard};
 use super::{Driver, Left};
 use crate::builder::{Claim, NotYet, Values};
 use crate::engine::hold::HookGuard;
+use crate::engine::life::with_causes;
 
 /// A value that a hook waits for until it is durable.
 struct Ask {

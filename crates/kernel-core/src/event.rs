@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::name::check_tag;
-use crate::payload::{Payload, PayloadError, is_storable, to_value};
+use crate::payload::{self, Payload, PayloadError, is_storable, to_value};
 use crate::{EmitError, Micros, SignalError, StepKey, Timestamp, TraceContext, WorkflowKey};
 
 /// At most this many bytes of serialised JSON, each for `data` and for `context` of an event.
@@ -210,6 +210,9 @@ impl Event {
         }
         self.tags.iter().try_for_each(|tag| check_tag(tag))?;
         let authorization = self.authorization.filter(|value| !is_empty(value));
+        if let Some(authorization) = &authorization {
+            payload::check(authorization).map_err(|error| refused("authorization", error))?;
+        }
         let (data, context) = (payload("data", self.data)?, payload("context", self.context)?);
         Ok(CheckedEvent {
             payload_hash: payload_hash(&data, &context),
@@ -274,14 +277,14 @@ fn text(field: &'static str, text: &str, max: usize) -> Result<(), EmitError> {
 }
 
 fn payload(field: &'static str, value: Result<Value, PayloadError>) -> Result<Payload, EmitError> {
-    let refused = |PayloadError { pointer, rule }| EmitError::Payload {
-        field,
-        pointer,
-        why: rule.to_string(),
-    };
-    let payload = value.and_then(|value| Payload::from_value(&value)).map_err(refused)?;
+    let payload = value.and_then(|value| Payload::from_value(&value));
+    let payload = payload.map_err(|error| refused(field, error))?;
     let (bytes, limit) = (payload.text().len(), EVENT_MAX_PAYLOAD_BYTES);
     if bytes > limit { Err(EmitError::TooLarge { field, bytes, limit }) } else { Ok(payload) }
+}
+
+fn refused(field: &'static str, PayloadError { pointer, rule }: PayloadError) -> EmitError {
+    EmitError::Payload { field, pointer, why: rule.to_string() }
 }
 
 /// What started the run, frozen: the run's own copy.

@@ -21,6 +21,9 @@ pub use written::to_value;
 pub const PAYLOAD_MAX_DEPTH: usize = 128;
 /// Levels of nesting of what the kernel itself stores around payloads: facts, results, signals.
 const STORED_MAX_DEPTH: usize = 4 * PAYLOAD_MAX_DEPTH;
+/// What no key of a payload begins with: `serde_json` takes an object with such a key for something that stands for
+/// another value, and reads that in its place.
+const RESERVED_KEYS: &str = "$serde_json::private::";
 /// Bytes of an error message or panic text as it is stored.
 pub const STORED_TEXT_MAX_BYTES: usize = 8 * 1024;
 
@@ -68,12 +71,9 @@ impl Payload {
         }
     }
 
-    /// Writes a value as compact JSON. Only its nesting can be at fault.
+    /// Writes a value as compact JSON. Only its nesting and its keys can be at fault.
     pub fn from_value(value: &Value) -> Result<Self, PayloadError> {
-        if let Some(mut steps) = too_deep(value, PAYLOAD_MAX_DEPTH) {
-            steps.reverse();
-            return Err(PayloadError { pointer: pointer(&steps), rule: Rule::TooDeep });
-        }
+        check(value)?;
         // A `Value` displays as compact JSON.
         Ok(Self { text: value.to_string(), value: value.clone() })
     }
@@ -101,6 +101,28 @@ impl Payload {
     pub fn into_value(self) -> Value {
         self.value
     }
+}
+
+/// Whether a value can be kept exactly.
+///
+/// ```
+/// use surefoot_kernel_core::payload::check;
+/// let value = serde_json::json!({ "lines": [{ "$serde_json::private::RawValue": "[1]" }] });
+/// assert_eq!(check(&value).unwrap_err().pointer, "/lines/0/$serde_json::private::RawValue");
+/// ```
+///
+/// # Errors
+/// [`Rule::TooDeep`] or [`Rule::ReservedKey`], and where.
+pub fn check(value: &Value) -> Result<(), PayloadError> {
+    let Some((mut steps, rule)) = unkept(value, PAYLOAD_MAX_DEPTH) else { return Ok(()) };
+    steps.reverse();
+    Err(PayloadError { pointer: pointer(&steps), rule })
+}
+
+/// Whether an object with this key would be taken for something else.
+#[must_use]
+pub fn is_reserved_key(key: &str) -> bool {
+    key.starts_with(RESERVED_KEYS)
 }
 
 /// Reads JSON text that the kernel wrote. Unlike `serde_json::from_str` it can follow a payload of full depth that
@@ -174,6 +196,11 @@ pub enum Rule {
     /// A key stands once in an object.
     #[error("the key stands twice in its object; one of the two values would be lost")]
     DuplicateKey,
+    /// A key is no name of the reader's own.
+    #[error(
+        "a key that begins with `{RESERVED_KEYS}` would be taken for something else; name it otherwise"
+    )]
+    ReservedKey,
     /// Integers fit 64 bits.
     #[error("the integer is outside of 64 bits and would lose digits; keep it as a text")]
     IntegerRange,
@@ -227,29 +254,33 @@ fn pointer(steps: &[Step]) -> String {
     text
 }
 
-/// Whether a value could not be read back: it is nested deeper than a payload may be.
+/// Whether a value is nested deeper than a payload may be.
 pub(crate) fn is_too_deep(value: &Value) -> bool {
-    too_deep(value, PAYLOAD_MAX_DEPTH).is_some()
+    check(value).is_err_and(|error| error.rule == Rule::TooDeep)
 }
 
-/// The way to the first value below `levels`, innermost step first.
-fn too_deep(value: &Value, levels: usize) -> Option<Vec<Step>> {
+/// The way to the first value below `levels`, or to the first key that is reserved, innermost step first.
+fn unkept(value: &Value, levels: usize) -> Option<(Vec<Step>, Rule)> {
     let (is_container, below) = (value.is_array() || value.is_object(), levels.saturating_sub(1));
     if is_container && below == 0 {
-        return Some(Vec::new());
+        return Some((Vec::new(), Rule::TooDeep));
     }
     let found = |inner: &Value, step: &dyn Fn() -> Step| {
-        let mut steps = too_deep(inner, below)?;
+        let (mut steps, rule) = unkept(inner, below)?;
         steps.push(step());
-        Some(steps)
+        Some((steps, rule))
     };
     match value {
         Value::Array(items) => {
             items.iter().enumerate().find_map(|(index, item)| found(item, &|| Step::Index(index)))
         }
-        Value::Object(members) => {
-            members.iter().find_map(|(key, member)| found(member, &|| Step::Key(key.clone())))
-        }
+        Value::Object(members) => members.iter().find_map(|(key, member)| {
+            let step = || Step::Key(key.clone());
+            if is_reserved_key(key) {
+                return Some((vec![step()], Rule::ReservedKey));
+            }
+            found(member, &step)
+        }),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     }
 }
@@ -410,7 +441,9 @@ impl<'de> Visitor<'de> for Node<'_, '_> {
     fn visit_map<A: MapAccess<'de>>(self, mut source: A) -> Result<Value, A::Error> {
         let mut members = Map::new();
         while let Some(key) = source.next_key::<String>()? {
-            let value = if members.contains_key(&key) {
+            let value = if is_reserved_key(&key) {
+                Err(self.0.refuse(Rule::ReservedKey))
+            } else if members.contains_key(&key) {
                 Err(self.0.refuse(Rule::DuplicateKey))
             } else {
                 source.next_value_seed(Node(&mut *self.0))

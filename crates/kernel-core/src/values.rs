@@ -67,6 +67,10 @@ impl StepValues {
             );
             return Err(Failure::new(Code::VALUE_UNAVAILABLE, text));
         }
+        if let Err(error) = crate::payload::check(value) {
+            let text = format!("the value of `{reference}` cannot be kept: {}", error.rule);
+            return Err(Failure::new(Code::VALUE_UNAVAILABLE, text));
+        }
         let bytes = json_len(value);
         if bytes > RESOLVED_VALUE_MAX_BYTES {
             let text = format!(

@@ -234,3 +234,21 @@ fn what_the_kernel_stores_around_a_payload_of_full_depth_is_read_back() {
         assert!(from_stored::<Value>(&text).is_err());
     }
 }
+
+/// Whoever reads such an object with `serde_json` gets what stands for it: another value, which nobody has checked.
+#[test]
+fn a_key_that_stands_for_another_value_is_refused_wherever_it_is() {
+    let raw = r#"{"lines":[{"a":1,"$serde_json::private::RawValue":"{\"secret\":\"KEY\"}"}]}"#;
+    let pointer = "/lines/0/$serde_json::private::RawValue";
+    refused(raw, pointer, Rule::ReservedKey);
+    refused(
+        r#"{"$serde_json::private::Number":"1"}"#,
+        "/$serde_json::private::Number",
+        Rule::ReservedKey,
+    );
+    let value = json!({ "lines": [{ "a": 1, "$serde_json::private::RawValue": "[1]" }] });
+    let expected = PayloadError { pointer: pointer.to_owned(), rule: Rule::ReservedKey };
+    assert_eq!(Payload::from_value(&value).unwrap_err(), expected);
+    // As a text it is one like any other.
+    assert!(Payload::parse(r#"["$serde_json::private::RawValue"]"#).is_ok());
+}

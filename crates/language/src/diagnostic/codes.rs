@@ -95,6 +95,7 @@ pub const FINDING_CODES: &[(&str, &str)] = &[
     ("YAML_KEY_TOO_LONG", "A key has too many characters."),
     ("YAML_MERGE", "YAML merge keys are not allowed."),
     ("YAML_NUMBER", "A number does not fit."),
+    ("YAML_RESERVED_KEY", "A key is one that readers of JSON keep for themselves."),
     ("YAML_ROOT", "The root of the file is not a mapping."),
     ("YAML_SYNTAX", "The text is not YAML."),
     ("YAML_TAG", "YAML tags are not allowed."),

@@ -308,6 +308,12 @@ impl<'r, 's> Loader<'r, 's> {
             let what = if text.is_empty() { "nothing".to_owned() } else { format!("`{text}`") };
             self.refuse_key(span, &what);
             self.set_key(Key::Refused);
+        } else if surefoot_kernel_core::payload::is_reserved_key(&text) {
+            let message = format!("no value can be kept under the key `{text}`");
+            self.report
+                .error("YAML_RESERVED_KEY", span, &Path::ROOT, message)
+                .help("name it otherwise: readers of JSON take such an object for something else");
+            self.set_key(Key::Refused);
         } else if let Some(first) = self.first_of(&text, span) {
             let message = format!("the key `{text}` is there twice");
             self.report

@@ -219,6 +219,17 @@ fn directives_are_refused_whatever_a_parser_would_warn_about() {
     );
 }
 
+#[test]
+fn a_key_that_no_payload_may_have_is_a_finding() {
+    check(
+        "name: x\nsteps:\n  - mail: { body: { $serde_json::private::RawValue: \"[1]\" } }\n",
+        expect![[r#"
+            3:21-3:51 error YAML_RESERVED_KEY: no value can be kept under the key `$serde_json::private::RawValue`
+              help: name it otherwise: readers of JSON take such an object for something else
+        "#]],
+    );
+}
+
 /// Covers behaviour 12.
 #[test]
 fn findings_of_the_yaml_layer_come_all_at_once_and_alone() {

@@ -1,7 +1,7 @@
 //! What an output must keep to, whatever its action promises.
 
 use serde_json::Value;
-use surefoot_kernel_core::payload::{PAYLOAD_MAX_DEPTH, STORED_TEXT_MAX_BYTES};
+use surefoot_kernel_core::payload::{self, STORED_TEXT_MAX_BYTES};
 use surefoot_kernel_core::{Code, Failure, OUTPUT_MAX_BYTES};
 use surefoot_language::{Action, SchemaFinding};
 
@@ -52,8 +52,9 @@ fn judge(
         let text = format!("the output has {bytes} bytes of JSON, the limit is {OUTPUT_MAX_BYTES}");
         return Err(unkept(Code::OUTPUT_TOO_LARGE, text));
     }
-    if is_deeper_than(output, PAYLOAD_MAX_DEPTH) {
-        let text = format!("the output is nested deeper than {PAYLOAD_MAX_DEPTH} levels");
+    if let Err(error) = payload::check(output) {
+        let place = if error.pointer.is_empty() { "/" } else { &*error.pointer };
+        let text = format!("the output cannot be kept: at `{place}`, {}", error.rule);
         return Err(unkept(Code::OUTPUT_INVALID, text));
     }
     validate(output).map_err(|findings| {
@@ -103,15 +104,6 @@ pub(super) fn weight(value: &Value) -> usize {
             let member = |(key, value): (&String, &Value)| key.len() + weight(value) + 4;
             members.iter().map(member).sum::<usize>() + 2
         }
-    }
-}
-
-fn is_deeper_than(value: &Value, levels: usize) -> bool {
-    let Some(inside) = levels.checked_sub(1) else { return true };
-    match value {
-        Value::Array(items) => items.iter().any(|item| is_deeper_than(item, inside)),
-        Value::Object(members) => members.values().any(|member| is_deeper_than(member, inside)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
 
@@ -165,10 +157,14 @@ mod tests {
     }
 
     #[test]
-    fn nesting_is_counted_with_the_value_at_the_bottom() {
-        let nested = |levels: usize| (1..levels).fold(json!(1), |inner, _| json!([inner]));
-        assert!(!is_deeper_than(&nested(100), 100));
-        assert!(is_deeper_than(&nested(101), 100));
+    fn an_output_that_could_not_be_read_back_is_refused_with_its_place() {
+        let deep = (0..200).fold(json!(1), |inner, _| json!([inner]));
+        let odd = json!({ "a": { "$serde_json::private::RawValue": "[1]" } });
+        for (output, says) in [(deep, "nested deeper than"), (odd, "at `/a/$serde_json")] {
+            let unkept = judge(|_| Ok(()), &output).unwrap_err();
+            assert_eq!(unkept.error.code, Code::OUTPUT_INVALID);
+            assert!(unkept.error.message.contains(says), "{}", unkept.error.message);
+        }
     }
 
     #[test]

@@ -165,9 +165,33 @@ impl Operator {
         };
         let mut rows = page.rows;
         rows.sort_by_key(|row| std::cmp::Reverse(row.run.origin.depth()));
-        let mut verdicts = Vec::with_capacity(rows.len());
-        for row in rows.iter().map(RunView::from).filter(fits) {
-            let RunView { id: run, revision: seen, state, .. } = row;
+        let rows = rows.iter().map(RunView::from).filter(fits);
+        let verdicts = self.retry_each(rows.map(|row| (row.id, row.revision)), why).await?;
+        Ok(VerdictsView { verdicts, next: page.next })
+    }
+
+    /// Tries some runs again, each on the revision that somebody looked at, in this order. One that would end in the same
+    /// way again is not retried, and says why.
+    ///
+    /// # Errors
+    /// The store's. A run that is refused, or that moved meanwhile, has its reason in its verdict and holds up no other.
+    pub async fn retry_listed(
+        &self,
+        runs: &[(RunId, u64)],
+        why: &str,
+    ) -> Result<VerdictsView, OperatorError> {
+        self.signed(why)?;
+        let verdicts = self.retry_each(runs.iter().copied(), why).await?;
+        Ok(VerdictsView { verdicts, next: None })
+    }
+
+    async fn retry_each(
+        &self,
+        runs: impl Iterator<Item = (RunId, u64)>,
+        why: &str,
+    ) -> Result<Vec<VerdictView>, OperatorError> {
+        let (state, mut verdicts) = (RunState::Failed, Vec::new());
+        for (run, seen) in runs {
             let verdict = match self.retry_if_of_use(Retry { run, seen, why: why.to_owned() }).await
             {
                 Ok(Ok(done)) => VerdictView { run, state: done.run.state, refused: None },
@@ -177,7 +201,7 @@ impl Operator {
             };
             verdicts.push(verdict);
         }
-        Ok(VerdictsView { verdicts, next: page.next })
+        Ok(verdicts)
     }
 
     /// Tries a run again, unless it would end in the same way: then why.

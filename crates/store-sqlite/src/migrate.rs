@@ -47,8 +47,11 @@ async fn try_migrate(options: &SqliteOptions) -> Result<(), StoreError> {
     if found == 0 {
         check_free(&mut conn, options).await?;
     }
-    if found < known {
+    // A copy that another program wrote, as `VACUUM INTO` does, has lost its mode.
+    if found < known || journal_mode(&mut conn, "PRAGMA journal_mode").await? != "wal" {
         use_wal(&mut conn).await?;
+    }
+    if found < known {
         apply(&mut conn, &options.migrations).await?;
     }
     conn.close().await.map_err(store_error)
@@ -109,12 +112,17 @@ async fn version(conn: &mut SqliteConnection) -> Result<u32, StoreError> {
     text.parse().map_err(|_| unavailable("the file's schema version is not a number"))
 }
 
+async fn journal_mode(
+    conn: &mut SqliteConnection,
+    pragma: &'static str,
+) -> Result<String, StoreError> {
+    let row = sqlx::query(pragma).fetch_one(conn).await.map_err(store_error)?;
+    row.try_get(0).map_err(store_error)
+}
+
 /// Readers and the writer do not wait for each other. It stays so in the file.
 async fn use_wal(conn: &mut SqliteConnection) -> Result<(), StoreError> {
-    let row = sqlx::query("PRAGMA journal_mode = WAL").fetch_one(conn).await;
-    let row = row.map_err(store_error)?;
-    let mode: String = row.try_get(0).map_err(store_error)?;
-    if mode == "wal" {
+    if journal_mode(conn, "PRAGMA journal_mode = WAL").await? == "wal" {
         Ok(())
     } else {
         Err(unavailable("the file cannot be used with a write-ahead log: is it on a local disk?"))

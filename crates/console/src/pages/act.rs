@@ -8,7 +8,7 @@ use axum::response::Response;
 use serde_json::Value;
 use surefoot_kernel_core::payload::Payload;
 use surefoot_kernel_core::{
-    App, Code, EventId, RunFilter, RunId, Scope, Signal, StepKey, Timestamp, Verdict, WorkflowKey,
+    App, Code, EventId, RunId, Scope, Signal, StepKey, Verdict, WorkflowKey,
 };
 use surefoot_operator::{
     Abandon, ActivateVersion, Cancel, Operator, OperatorError, Outcome, Reconcile, Resolve, Retry,
@@ -167,26 +167,27 @@ const fn word(outcome: Outcome) -> &'static str {
     outcome.as_str()
 }
 
-/// Tries a page of failed runs again; the answer has a verdict for each.
+/// Tries the failed runs of a page again, those that were shown and as they were shown; the answer has a verdict for each.
 pub(crate) async fn retry_listed(visitor: Visitor, body: Bytes) -> Response {
     let form = match form_of(&visitor, &body) {
         Ok(form) => form,
         Err(refused) => return *refused,
     };
-    let filter = RunFilter {
-        app: form.text("app").and_then(|text| text.parse::<App>().ok()),
-        scope: form.text("scope").and_then(|text| text.parse::<Scope>().ok()),
-        workflow: form.text("workflow").and_then(|text| text.parse::<WorkflowKey>().ok()),
-        since: form.text("since").and_then(|text| text.parse::<Timestamp>().ok()),
-        cursor: form.text("cursor").map(str::to_owned),
-        limit: runs::ROWS,
-        ..RunFilter::default()
+    let runs: Option<Vec<(RunId, u64)>> = form.all("run").map(as_shown).collect();
+    let Some(runs) = runs.filter(|runs| (1..=runs::ROWS as usize).contains(&runs.len())) else {
+        return undone(&visitor, &Undone::form("the form does not say which runs it was about"));
     };
     let why = form.text("reason").unwrap_or_default();
-    match visitor.operator().retry_failed(filter, None, why).await {
+    match visitor.operator().retry_listed(&runs, why).await {
         Ok(verdicts) => runs::verdicts(&visitor, &verdicts),
         Err(error) => visitor.failed(&error),
     }
+}
+
+/// A run and the revision that was looked at.
+fn as_shown(text: &str) -> Option<(RunId, u64)> {
+    let (run, revision) = text.split_once('@')?;
+    Some((run.parse().ok()?, revision.parse().ok()?))
 }
 
 /// Has the runs of a dead letter created after all.

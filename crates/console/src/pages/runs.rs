@@ -58,7 +58,8 @@ struct Filter {
 /// Retrying a page of failed runs.
 struct Bulk {
     action: String,
-    fields: Vec<(&'static str, String)>,
+    /// As they are shown.
+    runs: Vec<String>,
     count: usize,
 }
 
@@ -134,7 +135,7 @@ async fn list(visitor: &mut Visitor) -> Result<Runs, OperatorError> {
     let first = wanted.cursor.is_some().then(|| address.clone().done());
     let live = live_of(visitor, &wanted);
     let rows: Vec<Row> = runs.iter().map(|run| Row::of(visitor, run)).collect();
-    let retry = bulk(visitor, &wanted, rows.len());
+    let retry = bulk(visitor, &wanted, &runs);
     let mut frame = Frame::of(visitor, "Runs", "Runs");
     // Of an empty store nothing can be followed.
     if wanted.app.is_some() {
@@ -261,20 +262,13 @@ fn filter_of(visitor: &Visitor, place: Option<&Place>, wanted: &RunFilter) -> Fi
     }
 }
 
-fn bulk(visitor: &Visitor, wanted: &RunFilter, count: usize) -> Option<Bulk> {
+fn bulk(visitor: &Visitor, wanted: &RunFilter, shown: &[RunView]) -> Option<Bulk> {
     let is_failed = wanted.states == [RunState::Failed];
-    if !is_failed || count == 0 || !visitor.may_act() {
+    if !is_failed || shown.is_empty() || !visitor.may_act() {
         return None;
     }
-    let fields = [
-        ("app", wanted.app.as_ref().map(|it| it.as_str().to_owned())),
-        ("scope", wanted.scope.as_ref().map(|it| it.as_str().to_owned())),
-        ("workflow", wanted.workflow.as_ref().map(|it| it.as_str().to_owned())),
-        ("since", wanted.since.map(|it| it.to_string())),
-        ("cursor", wanted.cursor.clone()),
-    ];
-    let fields = fields.into_iter().filter_map(|(name, value)| Some((name, value?)));
-    Some(Bulk { action: visitor.to("/runs/retry").done(), fields: fields.collect(), count })
+    let runs = shown.iter().map(|run| format!("{}@{}", run.id, run.revision)).collect();
+    Some(Bulk { action: visitor.to("/runs/retry").done(), runs, count: shown.len() })
 }
 
 fn empty_of(wanted: &RunFilter) -> Text {

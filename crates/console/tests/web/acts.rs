@@ -118,6 +118,12 @@ async fn a_signal_wakes_the_run_that_waits_for_it() {
     page.has("Bolts are on their way").has("succeeded");
 }
 
+/// The runs that the form for all of them names.
+fn listed(page: &str) -> Vec<String> {
+    let fields = page.split("name=\"run\" value=\"").skip(1);
+    fields.map(|rest| rest.split('"').next().unwrap().to_owned()).collect()
+}
+
 /// Covers field fault 110.
 #[tokio::test]
 async fn failed_runs_are_tried_again_with_a_verdict_each() {
@@ -131,12 +137,24 @@ async fn failed_runs_are_tried_again_with_a_verdict_each() {
         runs.push(run);
     }
     let stage = Stage::on(world, open_as(Role::Operator));
-    stage.get("/runs?state=failed").await.has("Retry 50 runs");
-    let got =
-        stage.post("/runs/retry", &[("app", "shop"), ("reason", "the mail works again")]).await;
-    got.has("Retried 50, refused 0");
-    let again = stage.post("/runs/retry", &[("app", "shop"), ("reason", "and the rest")]).await;
-    again.has("Retried 10, refused 0");
+    let shown = stage.get("/runs?state=failed").await;
+    shown.has("Retry 50 runs");
+    let shown = listed(&shown.text);
+    let retry = async |shown: &[String]| {
+        let mut fields: Vec<(&str, &str)> = shown.iter().map(|run| ("run", &**run)).collect();
+        fields.push(("reason", "the mail works again"));
+        stage.post("/runs/retry", &fields).await
+    };
+    // What was not shown is not meant, and what a form does not say clearly is not guessed.
+    for odd in [vec![], vec!["run_1@x".to_owned()], vec![shown[0].clone(); 51]] {
+        let refused = retry(&odd).await;
+        assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
+        refused.has("does not say which runs");
+    }
+    retry(&shown).await.has("Retried 50, refused 0");
+    retry(&shown).await.has("Retried 0, refused 50");
+    let rest = listed(&stage.get("/runs?state=failed").await.text);
+    retry(&rest).await.has("Retried 10, refused 0");
     for run in runs {
         assert_eq!(stage.world.row(run).await.state(), RunState::Queued);
     }

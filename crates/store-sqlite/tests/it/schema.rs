@@ -156,6 +156,22 @@ async fn a_file_that_cannot_be_opened_is_named_as_unavailable() {
     assert!(matches!(error, StoreError::Unavailable(_)), "{error:?}");
 }
 
+/// `VACUUM INTO` writes a copy without it.
+#[tokio::test]
+async fn a_copy_gets_its_write_ahead_log_back() {
+    let world = World::new().await;
+    let copy = world.path().with_extension("copy");
+    let mut conn = raw(&world.path()).await;
+    sqlx::query("VACUUM INTO ?").bind(copy.to_str().unwrap()).execute(&mut conn).await.unwrap();
+    let mode = async || {
+        let row = sqlx::query("PRAGMA journal_mode").fetch_one(&mut raw(&copy).await).await;
+        row.unwrap().get::<String, _>(0)
+    };
+    assert_ne!(mode().await, "wal");
+    SqliteStore::open(&copy).await.unwrap();
+    assert_eq!(mode().await, "wal");
+}
+
 #[tokio::test]
 async fn the_file_has_a_write_ahead_log() {
     let world = World::new().await;

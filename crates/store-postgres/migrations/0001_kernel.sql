@@ -215,7 +215,8 @@ CREATE TABLE surefoot.run (
     signal bigint,
     resume text,
     CONSTRAINT run_pkey PRIMARY KEY (id)
-) WITH (fillfactor = 60);
+    -- A claim and an end leave a dead row each: with a fifth of a large table, which is the default, they would be too many.
+) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX run_claim ON surefoot.run (app, mode, footprint, claimable_at, id)
     WHERE claimable_at IS NOT NULL;
 CREATE INDEX run_owner ON surefoot.run (lease_owner, claim_nonce) WHERE lease_owner IS NOT NULL;

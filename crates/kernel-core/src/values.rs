@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::payload::{PAYLOAD_MAX_DEPTH, is_too_deep};
+use crate::payload::{PAYLOAD_MAX_DEPTH, Rule, check};
 use crate::{Code, Failure, interpreter::json_len};
 
 /// Bytes of JSON of one resolved value.
@@ -61,14 +61,14 @@ impl StepValues {
     /// `VALUE_TOO_LARGE` or, for nesting that could not be read again, `VALUE_UNAVAILABLE`; the message names the
     /// reference and never the value, which may be a secret.
     pub fn admit(&self, reference: &str, value: &Value) -> Result<(), Failure> {
-        if is_too_deep(value) {
-            let text = format!(
-                "the value of `{reference}` is nested deeper than {PAYLOAD_MAX_DEPTH} levels: let the resolver give a flatter one"
-            );
-            return Err(Failure::new(Code::VALUE_UNAVAILABLE, text));
-        }
-        if let Err(error) = crate::payload::check(value) {
-            let text = format!("the value of `{reference}` cannot be kept: {}", error.rule);
+        if let Err(error) = check(value) {
+            let text = if error.rule == Rule::TooDeep {
+                format!(
+                    "the value of `{reference}` is nested deeper than {PAYLOAD_MAX_DEPTH} levels: let the resolver give a flatter one"
+                )
+            } else {
+                format!("the value of `{reference}` cannot be kept: {}", error.rule)
+            };
             return Err(Failure::new(Code::VALUE_UNAVAILABLE, text));
         }
         let bytes = json_len(value);

@@ -22,19 +22,19 @@ impl<S: TxStore> Driver<S> {
     pub(super) async fn open(&self, taken: Taken) -> Result<Book<S::Tx>, Left> {
         self.refresh_lease().await?;
         let Taken { stored, asked } = taken;
-        let claimed = stored.run.clone();
-        let plan = match self.plan(claimed.origin.version).await? {
+        let plan = match self.plan(stored.run.origin.version).await? {
             Ok(plan) => plan,
-            Err(what) => return Err(self.unreadable(claimed, &what).await),
+            Err(what) => return Err(self.unreadable(stored.run, &what).await),
         };
-        if plan.footprint != claimed.origin.footprint {
+        if plan.footprint != stored.run.origin.footprint {
             let what = "the plan's footprint is not the one that the run was created with";
-            return Err(self.unreadable(claimed, what).await);
+            return Err(self.unreadable(stored.run, what).await);
         }
         // What did not come with it, or could not be decoded, is read.
         if stored.invocation.is_some() {
             return self.open_stored(*stored, asked, plan).await;
         }
+        let claimed = stored.run;
         match self.cached(&claimed).await? {
             Some(book) => Ok(book),
             None => self.open_all(claimed, plan).await,

@@ -21,6 +21,10 @@ use clap::Parser;
 
 use load::Kind;
 
+/// Tasks free on one thread what was allocated on another, where the allocator of glibc makes threads wait.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Why there are no figures.
 pub(crate) type Failed = Box<dyn std::error::Error + Send + Sync>;
 

@@ -12,6 +12,10 @@ use surefoot_inventory::provider::{Provider, wire::card};
 use surefoot_inventory::store::{self, AppStore};
 use surefoot_inventory::{APP, REORDER, module};
 
+/// Tasks free on one thread what was allocated on another, where the allocator of glibc makes threads wait.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Runs that are under way when the program is asked to end get this long to come to a stop of their own.
 const GRACE: Duration = Duration::from_secs(10);
 

@@ -321,6 +321,12 @@ impl Fact {
         }
     }
 
+    /// The step whose call this marks, if it is a mark.
+    #[must_use]
+    pub const fn marked_step(&self) -> Option<&StepKey> {
+        if let Self::CallMarked { step, .. } = self { Some(step) } else { None }
+    }
+
     /// The step whose outcome this is, if it is one: also a failure, and an effect whose output could not be kept.
     #[must_use]
     pub const fn outcome_of(&self) -> Option<&StepKey> {

@@ -282,6 +282,10 @@ pub trait Ambiguous<B: Binding = AnyStore>: Send + Sync + 'static {
     /// How long after the call an answer of [`Reconciled::NotFound`](crate::Reconciled::NotFound) proves nothing:
     /// longer than any request of a slow worker can still be on its way. Never under two leases.
     const SETTLE_AFTER: Duration = SETTLE_AFTER;
+    /// Whether `authorize` or `cost` are written. `false` promises that neither is, and then neither is ever called;
+    /// in return the outcome of the step before and the mark of this one are written in one commit, since nothing of
+    /// the application's stands between the two.
+    const GUARDED: bool = true;
     /// The step's config.
     type Input: ActionInput;
     /// What the step yields.
@@ -308,7 +312,8 @@ pub trait Ambiguous<B: Binding = AnyStore>: Send + Sync + 'static {
         input: &Self::Input,
     ) -> impl Future<Output = PlanResult<Self::Output>> + Send;
 
-    /// Whether the run's actor may do this. Asked before `run`, not before `reconcile`.
+    /// Whether the run's actor may do this. Asked before `run`, not before `reconcile`, and never of an action that is
+    /// not [`GUARDED`](Self::GUARDED).
     fn authorize(
         &self,
         _cx: &StepCx,
@@ -317,7 +322,7 @@ pub trait Ambiguous<B: Binding = AnyStore>: Send + Sync + 'static {
         async { Ok(Access::Allowed) }
     }
 
-    /// What one call charges to the effect budget.
+    /// What one call charges to the effect budget. Nothing, unless the action is [`GUARDED`](Self::GUARDED).
     fn cost(&self, _input: &Self::Input) -> Cost {
         Cost::none()
     }

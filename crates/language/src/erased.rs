@@ -125,6 +125,10 @@ pub trait DynIdempotent<F>: DynEffect {
 
 /// An ambiguous action. `F` is its fence: `()` if it names no store.
 pub trait DynAmbiguous<F>: DynEffect {
+    /// Whether its [`authorize`](DynEffect::authorize) and [`cost`](DynEffect::cost) have something to say. Without,
+    /// all that they do is to read the input.
+    fn is_guarded(&self) -> bool;
+
     /// Runs it. The mark must be committed.
     fn run<'a>(
         &'a self,
@@ -241,15 +245,26 @@ impl<A: Pure> DynPure for PureObject<A> {
     }
 }
 
-/// The three hooks that read the same in every class; `self.0` is the typed action.
+/// The three hooks that read the same in every class; `self.0` is the typed action. One that is not guarded is asked
+/// for nothing before its call, but its input is read all the same.
 macro_rules! effect_hooks {
     () => {
+        effect_hooks! { true }
+    };
+    ($guarded:expr) => {
         fn authorize<'a>(&'a self, cx: &'a StepCx, input: &'a Value) -> Hook<'a, Access> {
-            Box::pin(async move { self.0.authorize(cx, &read(input)?).await.map_err(stopped(cx)) })
+            Box::pin(async move {
+                let input = read(input)?;
+                if !$guarded {
+                    return Ok(Access::Allowed);
+                }
+                self.0.authorize(cx, &input).await.map_err(stopped(cx))
+            })
         }
 
         fn cost(&self, input: &Value) -> Result<Cost, InputError> {
-            Ok(self.0.cost(&read(input)?))
+            let input = read(input)?;
+            Ok(if $guarded { self.0.cost(&input) } else { Cost::none() })
         }
 
         fn plan<'a>(&'a self, cx: &'a StepCx, input: &'a Value) -> Hook<'a, Planned<Value>> {
@@ -315,10 +330,14 @@ impl<A, B> AmbiguousObject<A, B> {
 }
 
 impl<B: Binding, A: Ambiguous<B>> DynEffect for AmbiguousObject<A, B> {
-    effect_hooks!();
+    effect_hooks! { A::GUARDED }
 }
 
 impl<B: Binding, A: Ambiguous<B>> DynAmbiguous<B::Fence> for AmbiguousObject<A, B> {
+    fn is_guarded(&self) -> bool {
+        A::GUARDED
+    }
+
     fn run<'a>(
         &'a self,
         cx: &'a StepCx,
@@ -447,6 +466,10 @@ impl<F> DynIdempotent<F> for Unfenced<dyn DynIdempotent<()>> {
 }
 
 impl<F> DynAmbiguous<F> for Unfenced<dyn DynAmbiguous<()>> {
+    fn is_guarded(&self) -> bool {
+        self.0.is_guarded()
+    }
+
     fn run<'a>(
         &'a self,
         cx: &'a StepCx,

@@ -3,6 +3,7 @@
 //! One small file per family of inputs; here are only their types and the one `match`.
 
 mod advance;
+mod ahead;
 mod answer;
 mod backoff;
 mod children;

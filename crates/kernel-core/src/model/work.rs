@@ -6,9 +6,9 @@ use super::invariants::Violation;
 use super::world::{Checked, LEASE, Refused, Verb, Worker, World};
 use crate::{
     Amounts, Answer, Call, Code, Command, Commit, Decision, Dependency, Durability, EffectClass,
-    EffectKey, Exceeded, Failure, Fenced, Held, Input, Micros, Next, Phase, Prepared,
-    RUN_MAX_CONSECUTIVE_FAILURES, Receipt, ReconcileAnswer, Rejection, RowInput, StepValues, Todo,
-    Verdict, decide,
+    EffectKey, Exceeded, Fact, Failure, Fenced, Held, Input, Micros, Next, Phase, Prepared,
+    RUN_MAX_CONSECUTIVE_FAILURES, Receipt, ReconcileAnswer, Rejection, RowInput, StepKey,
+    StepValues, Todo, Verdict, decide,
 };
 
 impl World {
@@ -29,7 +29,7 @@ impl World {
                 }
             }
         };
-        self.decided(slot, worker, input)
+        self.decided(slot, worker, input, Ahead::by(choice))
     }
 
     /// Executions in a row that end badly are bounded. (A worker may die before it can say so, at each claim: then
@@ -69,14 +69,14 @@ impl World {
     }
 
     /// Decides and settles; on a conflict reloads and decides again, without calling anything again.
-    fn decided(&mut self, slot: usize, worker: Worker, input: Input) -> Checked {
+    fn decided(&mut self, slot: usize, worker: Worker, input: Input, ahead: Ahead) -> Checked {
         let decision = match decide(&worker.held, &self.plan, input.clone(), self.now) {
             Ok(decision) => decision,
             Err(rejection) => return Err(unexpected(&rejection)),
         };
         let transacted = if let Input::Worked { step, .. } = &input { Some(step) } else { None };
         let before = worker.clone();
-        match self.settle(slot, worker, decision)? {
+        match self.settle(slot, worker, decision, ahead)? {
             Settled::Done => {
                 if let Some(step) = transacted {
                     *self.rows.entry(step.clone()).or_default() += 1;
@@ -85,7 +85,7 @@ impl World {
             }
             Settled::NotWritten => Ok(()),
             Settled::OverBudget(exceeded) => match input.over_budget(&exceeded) {
-                Some(refused) => self.decided(slot, before, refused),
+                Some(refused) => self.decided(slot, before, refused, ahead),
                 None => Err(Violation(format!("nobody asked for this charge: {exceeded}"))),
             },
             Settled::Conflict => {
@@ -96,7 +96,7 @@ impl World {
                         // A pure answer belongs to facts that were dropped with it; the rest is asked again.
                         let known = decide(&worker.held, &self.plan, input.clone(), self.now);
                         if known.is_ok() {
-                            self.decided(slot, worker, input)
+                            self.decided(slot, worker, input, ahead)
                         } else {
                             self.set_worker(slot, Some(worker));
                             Ok(())
@@ -112,23 +112,28 @@ impl World {
         &mut self,
         slot: usize,
         mut worker: Worker,
-        decision: Decision,
+        mut decision: Decision,
+        ahead: Ahead,
     ) -> Result<Settled, Violation> {
-        let applied = worker.held.apply(&self.plan, &decision.facts);
-        worker.held = applied.map_err(|error| Violation(error.to_string()))?;
-        worker.pending.extend(decision.facts);
+        self.moved(&mut worker, &mut decision)?;
         if decision.durability == Durability::Lazy {
             let opened = decision.command.open(&worker.receipt);
             worker.command = opened.map_err(|error| Violation(error.to_string()))?;
             self.set_worker(slot, Some(worker));
             return Ok(Settled::Done);
         }
+        let needs_nothing = |_: &Call| ahead == Ahead::TheMark;
+        let mark = decision.next_mark(&worker.held, &self.plan, self.now, needs_nothing);
+        if let Some(mut mark) = mark {
+            self.moved(&mut worker, &mut mark)?;
+            decision = mark;
+        }
         let before = worker.base;
         let facts = std::mem::take(&mut worker.pending);
         if !facts.is_empty() {
             let commit = Commit::of(before, worker.held.run.clone(), &facts);
             if let Some(landed) = worker.doubt.take() {
-                return self.in_doubt(slot, commit, landed);
+                return self.in_doubt(slot, commit, landed, facts.iter().find_map(Fact::marked_step).cloned());
             }
             match self.commit(commit) {
                 Ok(()) => {}
@@ -147,6 +152,15 @@ impl World {
             self.set_worker(slot, Some(worker));
         }
         Ok(Settled::Done)
+    }
+
+    /// The worker's run, as the facts of a decision leave it.
+    fn moved(&self, worker: &mut Worker, decision: &mut Decision) -> Checked {
+        let facts = std::mem::take(&mut decision.facts);
+        let applied = worker.held.clone().apply(&self.plan, &facts);
+        worker.held = applied.map_err(|error| Violation(error.to_string()))?;
+        worker.pending.extend(facts);
+        Ok(())
     }
 
     /// A worker that loads the run now stands exactly where this one does.
@@ -168,6 +182,7 @@ impl World {
         slot: usize,
         commit: Commit,
         landed: bool,
+        marked: Option<StepKey>,
     ) -> Result<Settled, Violation> {
         let (generation, lease) = (commit.before.generation, self.lease(slot));
         let written = landed && self.commit(commit).is_ok();
@@ -175,6 +190,14 @@ impl World {
         self.row(RowInput::TakeOver { generation, lease })?;
         if mine && matches!(self.stored.phase, Phase::Running { .. }) {
             self.begin(slot)?;
+            // A mark that landed is that of a call which only this worker could have made.
+            if let Some(step) = marked
+                && self.stored.effect().is_some_and(|effect| effect.step == step)
+                && let Some(worker) = self.workers.get_mut(slot).and_then(Option::take)
+            {
+                let input = Input::Answer { step, answer: Answer::NotCalled };
+                self.decided(slot, worker, input, Ahead::Nothing)?;
+            }
         }
         Ok(if written { Settled::Done } else { Settled::NotWritten })
     }
@@ -247,6 +270,9 @@ impl World {
             let text = format!("`{}` is called again, its last call is unexplained", call.step);
             return Err(Violation(text));
         }
+        if worker.held.run.effect().is_none_or(|effect| effect.step != call.step) {
+            return Err(Violation(format!("`{}` is called, and not marked", call.step)));
+        }
         let key = &call.effect_key;
         if *key != worker.held.run.effect_key(&call.step) {
             return Err(Violation("the effect key changed".to_owned()));
@@ -315,7 +341,7 @@ impl World {
         let between = worker.command.is_none()
             && matches!(worker.held.run.phase, Phase::Running { todo: Todo::Steps, .. });
         if between {
-            self.decided(slot, worker, Input::Row(RowInput::HandOver))
+            self.decided(slot, worker, Input::Row(RowInput::HandOver), Ahead::Nothing)
         } else {
             self.set_worker(slot, Some(worker));
             Ok(())
@@ -373,6 +399,20 @@ fn amounts<const N: usize>(numbers: [(&str, f64); N]) -> Amounts {
     Amounts::of(numbers).unwrap_or_default()
 }
 
+/// What a worker decides ahead of a commit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ahead {
+    Nothing,
+    /// The mark of the next call, if that is all that stands before it.
+    TheMark,
+}
+
+impl Ahead {
+    const fn by(choice: u8) -> Self {
+        if choice.is_multiple_of(2) { Self::Nothing } else { Self::TheMark }
+    }
+}
+
 enum Settled {
     Done,
     NotWritten,
@@ -385,7 +425,7 @@ fn called_in_order(worker: &Worker, command: &Command) -> Checked {
     let pure = matches!(command, Command::Call(call) if call.class == EffectClass::Pure);
     if pure
         || matches!(command, Command::Transact(_))
-        || !worker.pending.iter().any(crate::Fact::is_journaled)
+        || !worker.pending.iter().any(Fact::is_journaled)
     {
         return Ok(());
     }

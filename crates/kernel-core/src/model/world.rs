@@ -199,6 +199,11 @@ impl World {
         self.facts()
     }
 
+    /// What was written in one commit each.
+    pub fn commits(&self) -> impl Iterator<Item = &[Fact]> {
+        self.journal.iter().map(|entry| entry.facts.as_slice())
+    }
+
     /// Resolves one operation, and checks everything that must hold.
     ///
     /// # Errors

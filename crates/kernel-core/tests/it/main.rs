@@ -7,6 +7,7 @@
     reason = "a test that panics has found something"
 )]
 
+mod ahead;
 mod answers;
 mod attention;
 mod begin;

@@ -142,6 +142,7 @@ impl Ambiguous for Pay {
 struct PayFenced;
 impl Ambiguous<On<Shelf>> for PayFenced {
     const NAME: &'static str = "payFenced";
+    const GUARDED: bool = false;
     type Input = Order;
     type Output = u32;
     async fn run(&self, cx: &AmbiguousCx<On<Shelf>>, _: Order) -> AmbiguousResult<u32> {
@@ -154,6 +155,12 @@ impl Ambiguous<On<Shelf>> for PayFenced {
     }
     async fn plan(&self, _: &StepCx, _: &Order) -> PlanResult<u32> {
         Ok(Planned::new("Pay"))
+    }
+    async fn authorize(&self, _: &StepCx, _: &Order) -> ActionResult<Access> {
+        panic!("it is not guarded")
+    }
+    fn cost(&self, _: &Order) -> Cost {
+        panic!("it is not guarded")
     }
 }
 
@@ -274,6 +281,19 @@ async fn the_other_hooks_are_reached_too() {
     assert!(object("price").effect().is_none());
     let Object::Pure(price) = object("price") else { panic!("it is pure") };
     assert!(price.is_heavy());
+}
+
+#[tokio::test]
+async fn an_action_that_is_not_guarded_is_asked_for_nothing_but_its_input_is_read() {
+    let (step, bad) = (cx(), json!({"item": 7}));
+    for (name, is_guarded) in [("pay", true), ("payFenced", false)] {
+        let Object::Ambiguous(action) = object(name) else { panic!("it is ambiguous") };
+        assert_eq!(action.is_guarded(), is_guarded, "{name}");
+        assert_eq!(action.authorize(&step, &order(30)).await.unwrap(), Access::Allowed, "{name}");
+        assert!(action.cost(&order(30)).unwrap().is_none(), "{name}");
+        assert!(matches!(action.authorize(&step, &bad).await, Err(HookError::Input(_))), "{name}");
+        assert!(action.cost(&bad).is_err(), "{name}");
+    }
 }
 
 #[tokio::test]

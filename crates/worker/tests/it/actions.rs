@@ -174,6 +174,7 @@ impl Actions {
             .transactional(BookAction(self.clone()))
             .idempotent(MailAction(self.clone()))
             .ambiguous(PayAction(self.clone()))
+            .ambiguous(WireAction(self.clone()))
             .build()
             .unwrap()
     }
@@ -298,6 +299,46 @@ impl Ambiguous for PayAction {
     }
     fn retry(&self) -> surefoot_kernel_core::plan::RetryPolicy {
         self.0.retry.clone()
+    }
+}
+
+/// Any object without `unreadable`, which only its type knows.
+#[derive(schemars::JsonSchema)]
+#[schemars(transparent)]
+pub(crate) struct Readable(Config);
+
+impl<'de> serde::Deserialize<'de> for Readable {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let config = Config::deserialize(from)?;
+        match config.contains_key("unreadable") {
+            true => Err(serde::de::Error::custom("it cannot be read")),
+            false => Ok(Self(config)),
+        }
+    }
+}
+
+/// Pays, and nobody is asked before it does.
+struct WireAction(Actions);
+impl Ambiguous for WireAction {
+    const NAME: &'static str = "wire";
+    const GUARDED: bool = false;
+    type Input = Readable;
+    type Output = Value;
+    async fn run(&self, cx: &AmbiguousCx, Readable(config): Readable) -> AmbiguousResult<Value> {
+        self.0.log.call("wire.run", cx);
+        (self.0.pay)(cx.clone(), value(config)).await
+    }
+    async fn reconcile(
+        &self,
+        cx: &AmbiguousCx,
+        Readable(config): Readable,
+    ) -> ReconcileResult<Value> {
+        self.0.log.call("wire.reconcile", cx);
+        (self.0.find)(cx.clone(), value(config)).await
+    }
+    async fn plan(&self, cx: &StepCx, Readable(config): &Readable) -> PlanResult<Value> {
+        self.0.log.call("wire.plan", cx);
+        (self.0.plan)("wire", &value(config.clone()))
     }
 }
 

@@ -12,6 +12,7 @@ mod plans;
 mod store;
 mod world;
 
+mod ahead;
 mod budgets;
 mod cancel;
 mod catch;

@@ -138,9 +138,14 @@ impl World {
     }
 
     pub(crate) async fn facts(&self, run: RunId) -> Vec<Fact> {
+        self.commits(run).await.concat()
+    }
+
+    /// The facts of each commit.
+    pub(crate) async fn commits(&self, run: RunId) -> Vec<Vec<Fact>> {
         let request = LoadRequest { run, after: None };
         let stored = self.store.inner.run_load(request).await.unwrap().unwrap();
-        stored.journal.unwrap().into_iter().flat_map(|entry| entry.facts).collect()
+        stored.journal.unwrap().into_iter().map(|entry| entry.facts).collect()
     }
 
     /// The outputs of completed steps, in order.

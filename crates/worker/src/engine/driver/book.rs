@@ -184,13 +184,30 @@ impl<Tx> Book<Tx> {
         if facts.is_empty() {
             return Ok(());
         }
-        self.fold(&facts)?;
-        self.held.run = facts.iter().fold(self.held.run.clone(), apply);
+        self.apply(&facts)?;
         self.pending.add(facts, now);
         Ok(())
     }
 
-    /// The store has written these facts, and everything before.
+    /// Applies facts whose commit begins now. What a commit does not write is read again and decided again.
+    pub(super) fn go_on(&mut self, facts: Vec<Fact>) -> Result<(), RestoreInvalid> {
+        self.apply(&facts)?;
+        self.pending.facts.extend(facts);
+        Ok(())
+    }
+
+    fn apply(&mut self, facts: &[Fact]) -> Result<(), RestoreInvalid> {
+        self.fold(facts)?;
+        self.held.run = facts.iter().fold(self.held.run.clone(), apply);
+        Ok(())
+    }
+
+    /// Whether it is as the store has it, as far as this worker has heard.
+    pub(super) const fn is_settled(&self) -> bool {
+        self.held.run.seq == self.before.seq
+    }
+
+    /// The store has written these facts, which were not applied yet, and everything before.
     pub(super) fn committed(
         &mut self,
         committed: Committed,

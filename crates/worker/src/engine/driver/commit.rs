@@ -2,7 +2,7 @@
 
 use surefoot_kernel_core::{
     Commit, Committed, Exceeded, Fact, LoadRequest, Measure, Micros, NotWritten, Run, RunState,
-    StoreError, Stored, TakeOverRequest, TxStore, apply,
+    StoreError, Stored, TakeOverRequest, TxStore,
 };
 use tracing::Instrument as _;
 
@@ -82,7 +82,7 @@ impl<S: TxStore> Driver<S> {
     /// Writes what is pending.
     pub(super) async fn flush(&self, book: &mut Book<S::Tx>) -> Result<(), Left> {
         while !book.pending.is_empty() {
-            match self.commit(book, Vec::new()).await? {
+            match self.commit(book, book.pending.facts.len()).await? {
                 Written::Stored => break,
                 Written::Changed | Written::TakenOver => {}
                 Written::OverBudget(exceeded) => return Err(defect(exceeded)),
@@ -92,35 +92,36 @@ impl<S: TxStore> Driver<S> {
         Ok(())
     }
 
-    /// Writes facts with everything pending, in one commit. Once they are stored and the run is not this worker's
-    /// any more, that is how the driver leaves it.
+    /// Writes everything pending in one commit. If that fails, only the first `lazy` facts stay pending: the others are
+    /// decided again. Once they are stored and the run is not this worker's any more, that is how the driver leaves it.
     pub(super) async fn commit(
         &self,
         book: &mut Book<S::Tx>,
-        facts: Vec<Fact>,
+        lazy: usize,
     ) -> Result<Written, Left> {
         // The keeper has heard it already: not even an attempt is made.
         if self.hold.is_lost() {
             return Err(Left::Lost);
         }
         let mut all = std::mem::take(&mut book.pending.facts);
-        let pending = all.len();
-        all.extend(facts);
         let asked = self.shift.now();
-        let (before, run) = (book.before, &book.held.run);
-        let new = all.get(pending..).unwrap_or_default();
-        let after = || new.iter().fold(run.clone(), apply);
-        let writing = self.write(|| Commit::of(before, after(), &all));
+        let (before, after) = (book.before, &book.held.run);
+        let writing = self.write(|| Commit::of(before, after.clone(), &all));
         let answer = writing.instrument(spans::commit(all.len())).await;
         match answer {
             Ok(committed) => {
-                self.stored(book, (committed, asked), &all, new)?;
+                self.stored(book, (committed, asked), &all, &[])?;
                 Ok(Written::Stored)
             }
             Err(error) => {
-                all.truncate(pending);
+                all.truncate(lazy);
                 book.pending.facts = all;
-                Box::pin(self.overcome(book, &error)).await
+                let written = Box::pin(self.overcome(book, &error)).await?;
+                // What others wrote was read; what the store took nothing of is put back here.
+                if let Written::OverBudget(_) | Written::Refused(_) = written {
+                    Box::pin(self.reload(book)).await?;
+                }
+                Ok(written)
             }
         }
     }

@@ -3,6 +3,7 @@
 //! The core decides; what is here carries decisions out in the order that they ask for, and never acts on a command
 //! before the store has said that the facts before it are durable.
 
+mod ahead;
 mod answers;
 mod book;
 mod call;
@@ -21,7 +22,7 @@ use std::sync::{Arc, OnceLock};
 
 use surefoot_kernel_core::{
     Answer, Command, Durability, EffectClass, Failure, Input, Measure, Micros, Phase as RunPhase,
-    Prepared, Rejection, RowInput, Run, Timestamp, Todo, TxStore, ValueResolver, decide,
+    Rejection, RowInput, Run, Sealed, StepKey, Timestamp, Todo, TxStore, ValueResolver, decide,
 };
 use tracing::Instrument as _;
 
@@ -171,6 +172,7 @@ impl<S: TxStore> Driver<S> {
         book: &mut Book<S::Tx>,
         mut input: Input,
     ) -> Result<Option<Command>, Left> {
+        let mut with_mark = true;
         loop {
             let now = book.now(&*self.shift.clock);
             let decision = match decide(&book.held, &book.plan.plan, input.clone(), now) {
@@ -178,22 +180,30 @@ impl<S: TxStore> Driver<S> {
                 Err(rejection) => return rejected(book, &input, &rejection),
             };
             book.rejections = 0;
-            let sealed = decision.command;
             if decision.durability == Durability::Lazy {
                 book.accept(decision.facts, self.shift.now()).map_err(defect)?;
                 if book.pending.is_due(self.shift.now()) {
                     self.flush(book).await?;
                 }
-            } else if !decision.facts.is_empty() || !book.pending.is_empty() {
-                match self.commit(book, decision.facts).await? {
+                return opened(book, decision.command);
+            }
+            let lazy = book.pending.facts.len();
+            let ahead = self.go_on(book, decision, now, with_mark)?;
+            if !book.pending.is_empty() {
+                match self.commit(book, lazy).await? {
                     Written::Stored => {}
                     Written::Changed => continue,
                     Written::TakenOver => {
-                        input = after_takeover(book, input);
+                        input = after_takeover(book, input, ahead.marked);
                         continue;
                     }
                     Written::OverBudget(exceeded) => {
                         input = input.over_budget(&exceeded).ok_or_else(|| defect(exceeded))?;
+                        continue;
+                    }
+                    // Whatever is wrong, it is not said of a step that it is not about.
+                    Written::Refused(_) if ahead.took_mark_along => {
+                        with_mark = false;
                         continue;
                     }
                     Written::Refused(why) => {
@@ -202,14 +212,13 @@ impl<S: TxStore> Driver<S> {
                     }
                 }
             }
-            let opened = sealed.open(&book.receipt);
-            return opened.map_err(|sealed| defect(sealed.to_string()));
+            return opened(book, ahead.command);
         }
     }
 
     /// Keeps the folded run in case it comes back.
     fn remember(&self, book: Book<S::Tx>) {
-        if !book.pending.is_empty() {
+        if !book.is_settled() {
             return;
         }
         let weight = book.held.run.journal_bytes.saturating_add(4_096);
@@ -235,13 +244,17 @@ fn rejected<Tx>(
 
 /// The commit in doubt is final now. One case needs more than to decide again: the mark of a call that was never
 /// made landed, and only this driver could have made the call.
-fn after_takeover<Tx>(book: &Book<Tx>, input: Input) -> Input {
-    if let Input::Prepared { step, result: Prepared::Ready { .. } } = &input
-        && book.has_open_mark(step)
-    {
-        return Input::Answer { step: step.clone(), answer: Answer::NotCalled };
+fn after_takeover<Tx>(book: &Book<Tx>, input: Input, marked: Option<StepKey>) -> Input {
+    match marked {
+        Some(step) if book.has_open_mark(&step) => {
+            Input::Answer { step, answer: Answer::NotCalled }
+        }
+        Some(_) | None => input,
     }
-    input
+}
+
+fn opened<Tx>(book: &Book<Tx>, command: Sealed) -> Result<Option<Command>, Left> {
+    command.open(&book.receipt).map_err(|sealed| defect(sealed.to_string()))
 }
 
 /// The store will not take this outcome, though it takes others.

@@ -116,6 +116,7 @@ pub(crate) struct AddRemote;
 impl Ambiguous for AddRemote {
     const NAME: &'static str = "addRemote";
     const ABOUT: &'static str = "Adds, as one who may not be asked twice.";
+    const GUARDED: bool = false;
     type Input = Sum;
     type Output = i64;
 

@@ -133,7 +133,12 @@ impl World {
         if !facts.is_empty() {
             let commit = Commit::of(before, worker.held.run.clone(), &facts);
             if let Some(landed) = worker.doubt.take() {
-                return self.in_doubt(slot, commit, landed, facts.iter().find_map(Fact::marked_step).cloned());
+                return self.in_doubt(
+                    slot,
+                    commit,
+                    landed,
+                    facts.iter().find_map(Fact::marked_step).cloned(),
+                );
             }
             match self.commit(commit) {
                 Ok(()) => {}

@@ -73,7 +73,9 @@ fn scripts_reach_every_corner() {
             ends.is_some() && ends < marks
         });
         let joined = joined.map(|_| "an outcome with the next mark".to_owned());
-        for kind in kinds.chain(caught).chain(joined).chain([format!("ends {}", world.run().state())]) {
+        for kind in
+            kinds.chain(caught).chain(joined).chain([format!("ends {}", world.run().state())])
+        {
             *seen.entry(kind).or_default() += 1;
         }
     }

@@ -58,7 +58,7 @@ async fn crash_points_of_a_tree_keep_the_contract() {
 /// Covers behaviours 139, 140.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn crash_points_with_people_keep_the_contract() {
-    some(Attended::new(), 79, (136, 17)).await;
+    some(Attended::new(), 79, (139, 17)).await;
 }
 
 /// Covers behaviour 108.
@@ -85,7 +85,7 @@ async fn every_crash_point_of_a_tree_keeps_the_contract() {
 #[ignore = "soak"]
 async fn every_crash_point_with_people_keeps_the_contract() {
     let documented = include_str!("../../../../docs/crash-points-attention.md");
-    all(Attended::new(), (136, 1_308), documented).await;
+    all(Attended::new(), (139, 1_323), documented).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -4,7 +4,7 @@ use std::pin::pin;
 
 use serde_json::Value;
 use surefoot_kernel_core::Micros;
-use surefoot_language::{Ambiguous, Reconciled};
+use surefoot_language::{Access, Ambiguous, Reconciled};
 
 use super::hook::{Contexts, Says, up_to};
 use super::{Broken, Certificate, PAUSES_MAX, Verdict, World, has_acted, in_time, step, times};
@@ -123,6 +123,35 @@ where
             run::<_, _, _, B>(&world, 1).await?;
         }
         Ok(())
+    })
+    .await
+}
+
+/// One that is not guarded has nothing to say before its call.
+///
+/// # Errors
+/// Its `authorize` or its `cost` has, and is never asked.
+pub async fn guards<W, A, I, B>(certificate: &Certificate<W, A, I>) -> Verdict
+where
+    B: Contexts,
+    A: Ambiguous<B, Input = I>,
+{
+    if A::GUARDED {
+        return Ok(());
+    }
+    in_time(A::NAME, async {
+        let world = certificate.fresh().await;
+        let (action, input) = (world.action(), world.input());
+        let unasked = |hook: &str| {
+            let what =
+                format!("has a word to say in `{hook}`, and is not `GUARDED`: it is never asked");
+            Err(Broken::new(A::NAME, what))
+        };
+        match action.authorize(&step(1), &input).await {
+            Ok(Access::Allowed) if action.cost(&input).is_none() => Ok(()),
+            Ok(Access::Allowed) => unasked("cost"),
+            Ok(Access::Denied { .. }) | Err(_) => unasked("authorize"),
+        }
     })
     .await
 }

@@ -242,7 +242,7 @@ macro_rules! certify {
     };
     (@class ambiguous $lines:tt) => {
         $crate::certify! {
-            @drills ambiguous [answers other_keys crashes asks unknown_keys] $lines
+            @drills ambiguous [answers other_keys crashes asks unknown_keys guards] $lines
         }
     };
     (@drills $class:ident [$($drill:ident)+] $lines:tt) => {$(

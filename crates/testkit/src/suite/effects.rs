@@ -4,8 +4,8 @@
 
 use serde_json::json;
 use surefoot_kernel_core::{
-    Answer, Call, Code, Command, Dependency, EffectState, Micros, Phase, ReconcileAnswer, RowInput,
-    RunId, RunState, Signal, Todo, Verdict,
+    Amounts, Answer, Call, Code, Command, Dependency, EffectState, Input, Micros, Phase, Prepared,
+    ReconcileAnswer, RowInput, RunId, RunState, Signal, Todo, Verdict,
 };
 
 use super::StoreFactory;
@@ -42,6 +42,34 @@ pub async fn the_mark_is_durable_before_the_call_opens<F: StoreFactory>(world: &
     let effect = seen.run().effect().unwrap();
     assert_eq!((effect.state, &effect.step), (EffectState::Marked, &call.step));
     assert_eq!(seen.held(), drive.held());
+}
+
+/// One commit explains an effect and marks the next one: the row has the second, and nothing of the first.
+///
+/// Covers behaviour 130.
+pub async fn an_outcome_takes_the_next_mark_along<F: StoreFactory>(world: &World<F>) {
+    let plan = plan(vec![ambiguous("pay"), ambiguous("pay"), pure("a")]);
+    let mut drive = world.running(plan).await;
+    let Some(Command::Call(first)) = drive.to_call(&world.store).await.unwrap() else {
+        unreachable!("the first call")
+    };
+    let revision = drive.stamp().revision;
+    let answer = succeeded(json!({ "receipt": 7 }));
+    drive.decide(Input::Answer { step: first.step, answer }).unwrap();
+    let result = Prepared::Ready { cost: Amounts::default() };
+    let mark = Input::Prepared { step: step("steps.1"), result };
+    let command = drive.take(&world.store, mark).await.unwrap();
+    let Some(Command::Call(second)) = command else { unreachable!("{command:?}") };
+    assert_eq!(drive.stamp().revision, revision + 1);
+
+    let run = drive.run().id;
+    let seen = Drive::load(&world.other, run).await.unwrap();
+    let effect = seen.run().effect().unwrap();
+    assert_eq!((effect.state, &effect.step), (EffectState::Marked, &second.step));
+    assert_eq!(seen.held(), drive.held());
+    world.pass_secs(121).await;
+    let (_, open) = asked(world, run).await;
+    assert_eq!((open.step, open.effect_key), (second.step, second.effect_key));
 }
 
 /// Covers behaviour 131.

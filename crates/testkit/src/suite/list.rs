@@ -289,6 +289,7 @@ macro_rules! store_suite {
                 }
                 effects {
                     the_mark_is_durable_before_the_call_opens
+                    an_outcome_takes_the_next_mark_along
                     what_nobody_can_tell_is_asked_and_never_done_again
                     an_actions_word_that_nothing_happened_settles_the_mark
                     a_providers_word_decides_about_a_lost_call

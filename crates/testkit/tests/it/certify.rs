@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use surefoot_kernel_core::Micros;
 use surefoot_language::{
-    ActionResult, Ambiguous, AmbiguousCx, AmbiguousResult, AmbiguousStop, Idempotent, IdempotentCx,
-    On, PlanResult, Planned, Pure, PureCx, ReconcileResult, Reconciled, StepCx, Transactional,
-    TransactionalCx,
+    Access, ActionResult, Ambiguous, AmbiguousCx, AmbiguousResult, AmbiguousStop, Cost, Idempotent,
+    IdempotentCx, On, PlanResult, Planned, Pure, PureCx, ReconcileResult, Reconciled, StepCx,
+    Transactional, TransactionalCx,
 };
 use surefoot_testkit::certify::{Certificate, OnStore, Verdict};
 use surefoot_testkit::{MemoryStore, MemoryTx, certify};
@@ -352,6 +352,50 @@ async fn an_ambiguous_action_whose_provider_sees_the_key_late_gets_no_certificat
     assert_eq!(answers(&two_calls).await, Ok(()), "after both calls all is well");
     finds(crashes(&two_calls).await, "is not found in `reconcile` (the provider has to learn");
     finds(answers(&act(Flaw::KeyComesLate)).await, "within `SETTLE_AFTER`");
+}
+
+/// Charges, or asks who it is, and says that it does neither.
+struct Unguarded {
+    denies: bool,
+    charges: bool,
+}
+
+impl Ambiguous for Unguarded {
+    const NAME: &'static str = "unguarded";
+    const GUARDED: bool = false;
+    type Input = Order;
+    type Output = i64;
+
+    async fn run(&self, _: &AmbiguousCx, order: Order) -> AmbiguousResult<i64> {
+        Ok(order.boxes)
+    }
+
+    async fn reconcile(&self, _: &AmbiguousCx, _: Order) -> ReconcileResult<i64> {
+        Ok(Reconciled::NotFound)
+    }
+
+    async fn plan(&self, _: &StepCx, _: &Order) -> PlanResult<i64> {
+        Ok(Planned::new("Pay"))
+    }
+
+    async fn authorize(&self, _: &StepCx, _: &Order) -> ActionResult<Access> {
+        Ok(Access::allowed_if(!self.denies, "not on a Sunday"))
+    }
+
+    fn cost(&self, _: &Order) -> Cost {
+        if self.charges { Cost::of("boxes", 3) } else { Cost::none() }
+    }
+}
+
+#[tokio::test]
+async fn an_action_that_is_not_guarded_and_guards_gets_no_certificate() {
+    use surefoot_testkit::certify::ambiguous::guards;
+
+    let unguarded =
+        |denies, charges| certificate(Flaw::None, move |_| Unguarded { denies, charges });
+    assert_eq!(guards(&unguarded(false, false)).await, Ok(()));
+    finds(guards(&unguarded(true, false)).await, "to say in `authorize`, and is not `GUARDED`");
+    finds(guards(&unguarded(false, true)).await, "to say in `cost`, and is not `GUARDED`");
 }
 
 certify! {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use expect_test::expect_file;
+use expect_test::{expect, expect_file};
 use surefoot_kernel_core::{Amounts, Code, Dependency, Failure, Verdict};
 use surefoot_language::{
     Ambiguous, AmbiguousCx, AmbiguousResult, Module, PlanResult, Planned, ReconcileResult,
@@ -86,7 +86,7 @@ fn check_part(report: &Report, points_and_cases: (usize, usize)) {
 
 /// What became of steps about which people have a word.
 fn check_attended(report: &Report) {
-    check_part(report, (136, 1_308));
+    check_part(report, (139, 1_323));
     let text = format!("{ATTENDED_HEAD}{}", report.table);
     expect_file!["../../../../docs/crash-points-attention.md"].assert_eq(&text);
 }
@@ -101,7 +101,7 @@ async fn every_crash_point_with_people_keeps_the_contract_in_memory() {
 #[tokio::test]
 async fn every_crash_point_with_people_keeps_the_contract_on_sqlite() {
     let report = crash_matrix_in_steps::<TempFile, _>(Attended::new(), 8, 7).await;
-    check_part(&report, (136, 187));
+    check_part(&report, (139, 189));
 }
 
 #[tokio::test]
@@ -262,6 +262,145 @@ impl<F: StoreFactory> Scenario<F> for OnePayment {
     fn attend(&self, error: &Failure, _: &[Did]) -> Option<Verb> {
         (error.code == Code::EFFECT_OUTCOME_UNKNOWN).then_some(Verb::Resolve(Verdict::NotPerformed))
     }
+}
+
+/// Three payments, a branch before the last one, and nobody who is asked before any of them.
+struct Wires;
+
+const WIRES: &str = "
+steps:
+  - wire: {}
+  - wire: {}
+  - if: '${{ 1 < 2 }}'
+    then:
+      - wire: {}
+";
+
+struct Wire<F: StoreFactory>(Process<F>);
+
+impl<F: StoreFactory> Ambiguous for Wire<F> {
+    const NAME: &'static str = "wire";
+    const SETTLE_AFTER: Duration = Duration::from_secs(60);
+    const GUARDED: bool = false;
+    type Input = Nothing;
+    type Output = String;
+
+    async fn run(&self, cx: &AmbiguousCx, _: Nothing) -> AmbiguousResult<String> {
+        self.0.called_ambiguous(cx, cx.effect_key());
+        Ok("paid".to_owned())
+    }
+
+    async fn reconcile(&self, cx: &AmbiguousCx, _: Nothing) -> ReconcileResult<String> {
+        Ok(match self.0.asked(cx, cx.effect_key()) {
+            true => Reconciled::Succeeded("paid".to_owned()),
+            false => Reconciled::NotFound,
+        })
+    }
+
+    async fn plan(&self, _: &StepCx, _: &Nothing) -> PlanResult<String> {
+        Ok(Planned::new("Pay"))
+    }
+}
+
+impl<F: StoreFactory> Scenario<F> for Wires {
+    type Binding = surefoot_language::AnyStore;
+
+    fn module(&self, process: &Process<F>) -> Module<Self::Binding> {
+        Module::builder("matrix", 1).ambiguous(Wire(process.clone())).build().unwrap()
+    }
+
+    fn workflows(&self) -> &[(&str, &str)] {
+        &[("scenario", WIRES)]
+    }
+
+    fn budget(&self) -> Amounts {
+        Amounts::default()
+    }
+
+    fn reply(&self, _: &Dependency) -> Option<Reply> {
+        None
+    }
+
+    fn attend(&self, error: &Failure, _: &[Did]) -> Option<Verb> {
+        (error.code == Code::EFFECT_OUTCOME_UNKNOWN).then_some(Verb::Resolve(Verdict::NotPerformed))
+    }
+}
+
+/// The first mark, the first outcome with the second mark, the second outcome, the branch with the third mark, the third
+/// outcome, and the end.
+fn check_wires(report: &Report) {
+    println!("{report}{}", report.table);
+    assert!(report.failures.is_empty(), "{report}");
+    let commits = report.points.iter().filter(|point| point.as_str() == "run_commit").count();
+    assert_eq!(commits, 6, "{:?}", report.points);
+    expect![[r#"
+
+        ## The process dies, another one goes on after its lease
+
+        | class | at that moment | then | cases |
+        |---|---|---|---|
+        | ambiguous | before it is called, and before its call is marked | called | 14 |
+        | ambiguous | its call is marked, and not made | a person decides | 3 |
+        | ambiguous | it was called, its outcome is not recorded | asked; not called again | 3 |
+        | ambiguous | its outcome is recorded | restored: not called again | 9 |
+
+        ## The answer of a write is lost, the process lives
+
+        | class | at that moment | then | cases |
+        |---|---|---|---|
+        | ambiguous | before it is called, and before its call is marked | called | 13 |
+        | ambiguous | its call is marked, and not made | the worker knows that it did not call: called | 3 |
+        | ambiguous | it was called, its outcome is not recorded | the answer in hand is recorded; not called again | 6 |
+        | ambiguous | its outcome is recorded | restored: not called again | 13 |
+
+        ## The store refuses a call or is away for a while, the process lives
+
+        | class | at that moment | then | cases |
+        |---|---|---|---|
+        | ambiguous | before it is called, and before its call is marked | called | 15 |
+        | ambiguous | it was called, its outcome is not recorded | the answer in hand is recorded; not called again | 6 |
+        | ambiguous | its outcome is recorded | restored: not called again | 8 |
+
+        ## The process stands still past its lease; another one takes over, then it goes on
+
+        | class | at that moment | then | cases |
+        |---|---|---|---|
+        | ambiguous | before it is called, and before its call is marked | called | 14 |
+        | ambiguous | its call is marked, and not made | the worker knows that it did not call: called | 3 |
+        | ambiguous | it was called, its outcome is not recorded | asked; not called again | 3 |
+        | ambiguous | its outcome is recorded | restored: not called again | 9 |
+
+        ## A person asks to cancel the run, the process lives
+
+        | class | at that moment | then | cases |
+        |---|---|---|---|
+        | ambiguous | before it is called, and before its call is marked | not called | 13 |
+        | ambiguous | its call is marked, and not made | the worker knows that it did not call: called | 3 |
+        | ambiguous | it was called, its outcome is not recorded | the answer in hand is recorded; not called again | 3 |
+        | ambiguous | its outcome is recorded | restored: not called again | 8 |
+
+        ## The process dies, and a person asks to cancel the run
+
+        | class | at that moment | then | cases |
+        |---|---|---|---|
+        | ambiguous | before it is called, and before its call is marked | not called | 13 |
+        | ambiguous | its call is marked, and not made | a person decides: it did not happen | 3 |
+        | ambiguous | it was called, its outcome is not recorded | asked; not called again | 3 |
+        | ambiguous | its outcome is recorded | restored: not called again | 8 |
+    "#]].assert_eq(&report.table.to_string());
+}
+
+/// Covers field fault 1.
+/// Covers field fault 24.
+#[tokio::test(start_paused = true)]
+async fn every_crash_point_of_outcomes_with_marks_keeps_the_contract_in_memory() {
+    check_wires(&crash_matrix::<MemoryFactory, _>(Wires, 1).await);
+}
+
+/// Covers field fault 1.
+#[tokio::test]
+async fn every_crash_point_of_outcomes_with_marks_keeps_the_contract_on_sqlite() {
+    check_wires(&crash_matrix::<TempFile, _>(Wires, 8).await);
 }
 
 #[tokio::test(start_paused = true)]

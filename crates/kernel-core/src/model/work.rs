@@ -116,17 +116,19 @@ impl World {
         ahead: Ahead,
     ) -> Result<Settled, Violation> {
         self.moved(&mut worker, &mut decision)?;
+        if decision.durability != Durability::Lazy {
+            let needs_nothing = |_: &Call| ahead == Ahead::TheMark;
+            let mark = decision.next_mark(&worker.held, &self.plan, self.now, needs_nothing);
+            if let Some(mut mark) = mark {
+                self.moved(&mut worker, &mut mark)?;
+                decision = mark;
+            }
+        }
         if decision.durability == Durability::Lazy {
             let opened = decision.command.open(&worker.receipt);
             worker.command = opened.map_err(|error| Violation(error.to_string()))?;
             self.set_worker(slot, Some(worker));
             return Ok(Settled::Done);
-        }
-        let needs_nothing = |_: &Call| ahead == Ahead::TheMark;
-        let mark = decision.next_mark(&worker.held, &self.plan, self.now, needs_nothing);
-        if let Some(mut mark) = mark {
-            self.moved(&mut worker, &mut mark)?;
-            decision = mark;
         }
         let before = worker.base;
         let facts = std::mem::take(&mut worker.pending);

@@ -302,9 +302,9 @@ impl Ambiguous for PayAction {
     }
 }
 
-/// Any object without `unreadable`, which only its type knows.
+/// Any object without `unreadable`, which only its type knows, and with three members at most, which only its schema knows.
 #[derive(schemars::JsonSchema)]
-#[schemars(transparent)]
+#[schemars(transparent, extend("maxProperties" = 3))]
 pub(crate) struct Readable(Config);
 
 impl<'de> serde::Deserialize<'de> for Readable {

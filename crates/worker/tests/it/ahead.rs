@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use surefoot_kernel_core::{Code, Fact, LoadRequest, RowInput, RunState, RunStore, StoreError};
-use surefoot_kernel_core::{Commit, decide_row};
+use surefoot_kernel_core::{
+    Code, Commit, Fact, LoadRequest, RowInput, RunId, RunState, RunStore, StoreError, decide_row,
+};
 use surefoot_language::{Access, Reconciled};
 use tokio::sync::Notify;
 
@@ -18,11 +19,12 @@ use crate::world::{World, until};
 /// Whether it writes an outcome and, behind it, a mark.
 fn is_joined(op: &Op<'_>) -> bool {
     let facts = op.facts();
-    matches!((facts.find("step_completed"), facts.find("call_marked")), (Some(done), Some(marked)) if done < marked)
+    let (done, marked) = (facts.find("step_completed"), facts.find("call_marked"));
+    done.is_some() && done < marked
 }
 
 /// Two payments, the second one of what the first one yields.
-async fn two(world: &World) -> surefoot_kernel_core::RunId {
+async fn two(world: &World) -> RunId {
     world.start(vec![saved(act("wire", n(1)), "paid"), act_on("wire", "paid", "of")]).await
 }
 
@@ -34,7 +36,7 @@ fn outcomes(facts: &[Fact]) -> usize {
     facts.iter().filter(|fact| fact.outcome_of().is_some()).count()
 }
 
-async fn ran_once_each(world: &World, run: surefoot_kernel_core::RunId) {
+async fn ran_once_each(world: &World, run: RunId) {
     assert_eq!(world.outputs(run).await, [n(1), json!({ "of": n(1) })]);
     for step in ["steps.0", "steps.1"] {
         assert_eq!(world.log().count(&format!("wire.run {step}")), 1, "{:?}", world.log().lines());
@@ -221,8 +223,9 @@ async fn a_refusal_is_said_of_the_step_that_it_is_about() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_config_that_its_type_refuses_fails_its_own_step_without_a_mark() {
-    for bad in [json!({ "unreadable": true }), json!("no object")] {
+async fn a_config_that_does_not_fit_fails_its_own_step_without_a_mark() {
+    let too_many = json!({ "a": 1, "b": 2, "c": 3, "d": 4 });
+    for bad in [json!({ "unreadable": true }), too_many, json!("no object")] {
         let world = World::new(Actions::default());
         let run = world.start(vec![act("wire", n(1)), act("wire", bad)]).await;
         world.worker().run_one().await.unwrap();

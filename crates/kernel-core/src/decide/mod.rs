@@ -89,7 +89,7 @@ impl Held {
     ) -> Result<Self, crate::RestoreInvalid> {
         for fact in facts {
             self.cursor.advance(plan, fact)?;
-            self.run = crate::apply(self.run, fact);
+            self.run.apply(fact);
         }
         Ok(self)
     }

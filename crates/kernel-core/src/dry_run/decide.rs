@@ -12,7 +12,7 @@ use crate::plan::{ActionPolicy, Plan, RetryPolicy, Step, StepKind};
 use crate::{
     Amounts, Answer, Call, Code, EffectClass, End, Fact, Failure, Invocation, JournalEntry, Micros,
     OUTPUT_MAX_BYTES, Phase, RUN_MAX_CONSECUTIVE_FAILURES, Rejection, ReleaseReason,
-    RestoreInvalid, RowInput, Run, SaidBy, StepKey, Timestamp, apply, decide_row,
+    RestoreInvalid, RowInput, Run, SaidBy, StepKey, Timestamp, decide_row,
 };
 
 /// A dry run in memory: the stored row, and what was found so far.
@@ -128,7 +128,7 @@ impl DryHeld {
     ) -> Result<Self, RestoreInvalid> {
         for fact in facts {
             self.survey.advance(plan, fact)?;
-            self.run = apply(self.run, fact);
+            self.run.apply(fact);
         }
         Ok(self)
     }

@@ -225,12 +225,14 @@ impl Hold {
 
     /// A hook begins; it ends when the guard is dropped.
     pub(crate) fn begin_hook(self: &Arc<Self>, heeds_cancel: bool) -> HookGuard {
-        let now = self.clock.monotonic();
         let token = CancelSource::default();
         let observer = token.observer();
         let mut state = self.state();
         state.hook = Some(Hook { token, heeds_cancel, limit: None, fired_at: None });
-        state.fire_what_is_due(now);
+        // Nearly always there is nothing to fire, and no need to ask what time it is.
+        if state.stops_hook() {
+            state.fire_what_is_due(self.clock.monotonic());
+        }
         drop(state);
         HookGuard { hold: self.clone(), token: observer }
     }
@@ -269,12 +271,17 @@ impl Hold {
 
 impl State {
     fn fire_what_is_due(&mut self, now: Micros) {
-        let stops = self.lost || self.ending || self.stopping;
-        if let Some(hook) = &mut self.hook
-            && (stops || self.canceled && hook.heeds_cancel)
+        if self.stops_hook()
+            && let Some(hook) = &mut self.hook
         {
             hook.fire(now);
         }
+    }
+
+    /// Whether the hook that runs is to stop.
+    fn stops_hook(&self) -> bool {
+        let stops = self.lost || self.ending || self.stopping;
+        self.hook.as_ref().is_some_and(|hook| stops || self.canceled && hook.heeds_cancel)
     }
 }
 

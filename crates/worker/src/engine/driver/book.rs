@@ -6,7 +6,7 @@ use std::sync::Arc;
 use surefoot_kernel_core::plan::{Footprint, Plan};
 use surefoot_kernel_core::{
     Clock, Committed, Fact, Held, Invocation, Micros, Phase, Receipt, RestoreInvalid, Stamp,
-    StepKey, Taken, Timestamp, Todo, apply,
+    StepKey, Taken, Timestamp, Todo,
 };
 use surefoot_language::Loaded;
 
@@ -52,8 +52,9 @@ impl StoreTime {
         plus(self.said.since(at), minus(clock.monotonic(), self.asked))
     }
 
-    pub(super) fn now(self, clock: &dyn Clock) -> Timestamp {
-        self.said.plus(minus(clock.monotonic(), self.heard))
+    /// What it is at an instant of this process.
+    pub(super) fn at(self, instant: Micros) -> Timestamp {
+        self.said.plus(minus(instant, self.heard))
     }
 }
 
@@ -150,7 +151,7 @@ impl<Tx> Book<Tx> {
     }
 
     pub(super) fn now(&self, clock: &dyn Clock) -> Timestamp {
-        self.time.now(clock)
+        self.time.at(clock.monotonic())
     }
 
     /// What started the run; copied once, since it may be large.
@@ -198,7 +199,7 @@ impl<Tx> Book<Tx> {
 
     fn apply(&mut self, facts: &[Fact]) -> Result<(), RestoreInvalid> {
         self.fold(facts)?;
-        self.held.run = facts.iter().fold(self.held.run.clone(), apply);
+        facts.iter().for_each(|fact| self.held.run.apply(fact));
         Ok(())
     }
 

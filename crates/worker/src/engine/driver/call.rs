@@ -24,19 +24,53 @@ use crate::engine::pace::part;
 use crate::engine::panics::caught_call;
 
 impl<S: TxStore> Driver<S> {
-    /// Calls the action and says what it answered.
-    pub(super) async fn call(&self, book: &mut Book<S::Tx>, call: Call) -> Result<Input, Left> {
-        let action = self.action(book, &call)?;
-        let said = match action.object() {
-            Object::Pure(pure) => self.call_pure(book, &action, pure, &call).await?,
-            Object::Idempotent(object) => {
-                self.call_idempotent(book, &action, object, &call).await?
-            }
-            Object::Ambiguous(object) => self.call_ambiguous(book, &action, object, &call).await?,
-            Object::Transactional(_) => {
-                return Err(defect("a transactional action is called without a transaction"));
-            }
+    /// Calls an action that is pure and light, on the spot; `None` for any other.
+    pub(super) fn compute(
+        &self,
+        book: &mut Book<S::Tx>,
+        action: &Action<S::Tx>,
+        call: &Call,
+    ) -> Result<Option<Said>, Left> {
+        let Object::Pure(pure) = action.object() else { return Ok(None) };
+        if pure.is_heavy() {
+            return Ok(None);
+        }
+        // The guard is held until the action is back.
+        let (_guard, cx) = match self.begin_pure(book, action, call)? {
+            Ok(begun) => begun,
+            Err(said) => return Ok(Some(said)),
         };
+        let heard = match caught_call(|| pure.run(&cx, &call.config)) {
+            Ok(value) => Heard::Back { value, told: Told::Nothing },
+            Err(panicked) => Heard::Panicked(panicked.0),
+        };
+        Ok(Some(self.said(book, action, call, heard)))
+    }
+
+    /// Calls any other action, and waits for its answer.
+    pub(super) async fn call(
+        &self,
+        book: &mut Book<S::Tx>,
+        action: &Action<S::Tx>,
+        call: &Call,
+    ) -> Result<Said, Left> {
+        match action.object() {
+            Object::Pure(pure) => Box::pin(self.call_heavy(book, action, pure, call)).await,
+            Object::Idempotent(object) => self.call_idempotent(book, action, object, call).await,
+            Object::Ambiguous(object) => self.call_ambiguous(book, action, object, call).await,
+            Object::Transactional(_) => {
+                Err(defect("a transactional action is called without a transaction"))
+            }
+        }
+    }
+
+    /// What the core is told of the answer.
+    pub(super) async fn answered(
+        &self,
+        book: &mut Book<S::Tx>,
+        call: Call,
+        said: Said,
+    ) -> Result<Input, Left> {
         let answer = match said {
             Said::Answer(answer) => answer,
             Said::Halted(halt) => match self.halted(book, halt).await? {
@@ -52,44 +86,39 @@ impl<S: TxStore> Driver<S> {
         self.engine.observe(|trace| trace.step_started(run, &call.step, call.attempt));
     }
 
-    async fn call_pure(
+    /// The context of a pure action's call; or what is said instead, without one.
+    fn begin_pure(
         &self,
         book: &mut Book<S::Tx>,
         action: &Action<S::Tx>,
-        pure: &Arc<dyn DynPure>,
         call: &Call,
-    ) -> Result<Said, Left> {
+    ) -> Result<Result<(HookGuard, StepCx), Said>, Left> {
         self.still_ours()?;
         if let Err(findings) = action.validate_input(&call.config) {
-            return Ok(Said::Answer(config_invalid(&findings)));
+            return Ok(Err(Said::Answer(config_invalid(&findings))));
         }
         let guard = self.hold.begin_hook(true);
         let nothing = Resolving::gather(book);
         let cx = self.context(book, call, &guard, Heeds::Cancel, call.timeout, nothing);
         self.tell_start(call);
-        let heard = if pure.is_heavy() {
-            Box::pin(self.call_heavy(book, pure, call, cx, &guard)).await?
-        } else {
-            match caught_call(|| pure.run(&cx, &call.config)) {
-                Ok(value) => Heard::Back { value, told: Told::Nothing },
-                Err(panicked) => Heard::Panicked(panicked.0),
-            }
-        };
-        Ok(self.said(book, action, call, heard))
+        Ok(Ok((guard, cx)))
     }
 
     /// On a thread for computations. What is pending meanwhile does not wait longer than it may.
     async fn call_heavy(
         &self,
         book: &mut Book<S::Tx>,
+        action: &Action<S::Tx>,
         pure: &Arc<dyn DynPure>,
         call: &Call,
-        cx: StepCx,
-        guard: &HookGuard,
-    ) -> Result<Heard<Result<Value, HookError>>, Left> {
+    ) -> Result<Said, Left> {
+        let (guard, cx) = match self.begin_pure(book, action, call)? {
+            Ok(begun) => begun,
+            Err(said) => return Ok(said),
+        };
         let (pure, config) = (pure.clone(), call.config.clone());
         let computing = tokio::task::spawn_blocking(move || pure.run(&cx, &config));
-        let waiting = self.listen(guard, call.timeout, Droppable::No, computing);
+        let waiting = self.listen(&guard, call.timeout, Droppable::No, computing);
         tokio::pin!(waiting);
         let heard = loop {
             let due = book.pending.due_at();
@@ -99,12 +128,13 @@ impl<S: TxStore> Driver<S> {
                 () = self.sleep_until(due), if due.is_some() => self.flush(book).await?,
             }
         };
-        Ok(match heard {
+        let heard = match heard {
             Heard::Back { value: Ok(value), told } => Heard::Back { value, told },
             Heard::Back { value: Err(joined), .. } => Heard::Panicked(joined.to_string()),
             Heard::Panicked(text) => Heard::Panicked(text),
             Heard::TimedOut => Heard::TimedOut,
-        })
+        };
+        Ok(self.said(book, action, call, heard))
     }
 
     async fn call_idempotent(

@@ -141,9 +141,14 @@ impl<S: TxStore> Driver<S> {
             Command::Call(call) => {
                 let (class, asked) = (call.class, self.shift.now());
                 let span = spans::step(&call);
-                let done = self.call(book, call).instrument(span).await;
+                let action = self.action(book, &call)?;
+                // What computes for a moment waits for nobody: no future is made for it.
+                let said = match span.in_scope(|| self.compute(book, &action, &call)).transpose() {
+                    Some(said) => said,
+                    None => self.call(book, &action, &call).instrument(span).await,
+                };
                 self.executed(class, asked);
-                done
+                self.answered(book, call, said?).await
             }
             Command::Transact(call) => {
                 let (span, asked) = (spans::step(&call), self.shift.now());
@@ -174,15 +179,16 @@ impl<S: TxStore> Driver<S> {
     ) -> Result<Option<Command>, Left> {
         let mut with_mark = true;
         loop {
-            let now = book.now(&*self.shift.clock);
+            let at = self.shift.now();
+            let now = book.time.at(at);
             let decision = match decide(&book.held, &book.plan.plan, input.clone(), now) {
                 Ok(decision) => decision,
                 Err(rejection) => return rejected(book, &input, &rejection),
             };
             book.rejections = 0;
             if decision.durability == Durability::Lazy {
-                book.accept(decision.facts, self.shift.now()).map_err(defect)?;
-                if book.pending.is_due(self.shift.now()) {
+                book.accept(decision.facts, at).map_err(defect)?;
+                if book.pending.is_due(at) {
                     self.flush(book).await?;
                 }
                 return opened(book, decision.command);

@@ -1,9 +1,11 @@
-//! Text for people, on its way to a stream. What comes from a store is never trusted: control characters are shown
-//! as escapes, so that no payload can act on a terminal.
+//! Text for people, on its way to a stream. What comes from a store is never trusted: control characters, and whatever else
+//! nobody sees, are shown as escapes, so that no payload can act on a terminal.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
+
+use surefoot_kernel_core::is_unseen;
 
 /// How a word is set off. Colour repeats what the word says; nothing is said by colour alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +87,7 @@ pub(crate) fn clean(text: &str) -> String {
         match char {
             '\n' => out.push_str("\\n"),
             '\t' => out.push(' '),
-            odd if deceives(odd) => {
+            odd if is_unseen(odd) => {
                 let _ = write!(out, "\\u{{{:x}}}", u32::from(odd));
             }
             other => out.push(other),
@@ -94,26 +96,11 @@ pub(crate) fn clean(text: &str) -> String {
     out
 }
 
-/// Control characters, and what deceives like them: characters that change the direction of what follows, that break a
-/// line, or that nobody sees.
-fn deceives(char: char) -> bool {
-    char.is_control()
-        || matches!(
-            char,
-            '\u{61c}'
-                | '\u{180e}'
-                | '\u{200b}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}'
-                | '\u{feff}'
-        )
-}
-
 /// Lines that quote what they are about: only their own colours act on a terminal.
 pub(crate) fn quoting(lines: &str, has_colour: bool) -> String {
     let harmless = |char| match char {
         '\u{1b}' if has_colour => char,
-        odd if odd != '\n' && deceives(odd) => char::REPLACEMENT_CHARACTER,
+        odd if odd != '\n' && is_unseen(odd) => char::REPLACEMENT_CHARACTER,
         other => other,
     };
     lines.chars().map(harmless).collect()
@@ -123,8 +110,10 @@ pub(crate) fn quoting(lines: &str, has_colour: bool) -> String {
 pub(crate) fn plain_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for char in json.chars() {
-        if char != '\n' && deceives(char) {
-            let _ = write!(out, "\\u{:04x}", u32::from(char));
+        if char != '\n' && is_unseen(char) {
+            for unit in char.encode_utf16(&mut [0; 2]) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
         } else {
             out.push(char);
         }
@@ -167,15 +156,19 @@ mod tests {
 
     #[test]
     fn what_nobody_sees_is_shown() {
-        let text = "a\u{200b}b\u{2028}c\u{feff}d\u{2060}e";
-        assert_eq!(clean(text), "a\\u{200b}b\\u{2028}c\\u{feff}d\\u{2060}e");
+        let text = "a\u{200b}b\u{2028}c\u{feff}d\u{ad}e\u{3164}f\u{fe0f}g\u{e0041}";
+        assert_eq!(
+            clean(text),
+            "a\\u{200b}b\\u{2028}c\\u{feff}d\\u{ad}e\\u{3164}f\\u{fe0f}g\\u{e0041}"
+        );
     }
 
     #[test]
     fn json_reads_the_same_and_acts_on_no_terminal() {
-        let value = serde_json::json!({ "a\u{202e}": ["\u{1b}[2J", "\u{9b}", "\u{200b}é\n"] });
+        let value =
+            serde_json::json!({ "a\u{202e}": ["\u{1b}[2J", "\u{9b}", "\u{200b}é\n", "\u{e0041}"] });
         let json = plain_json(&serde_json::to_string_pretty(&value).unwrap());
-        assert!(json.chars().all(|char| char == '\n' || !deceives(char)), "{json}");
+        assert!(json.chars().all(|char| char == '\n' || !is_unseen(char)), "{json}");
         assert!(json.contains("\\u202e") && json.contains('é'), "{json}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&json).unwrap(), value);
     }

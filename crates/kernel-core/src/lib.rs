@@ -31,6 +31,7 @@ pub mod retention;
 mod run;
 mod time;
 mod trace;
+mod unseen;
 mod values;
 
 pub use apply::apply;
@@ -92,6 +93,7 @@ pub use run::{
 };
 pub use time::{DURATION_MAX, Micros, NotADuration, NotATime, Timestamp};
 pub use trace::{BadTraceContext, TraceContext};
+pub use unseen::is_unseen;
 pub use values::{RESOLVED_STEP_MAX_BYTES, RESOLVED_VALUE_MAX_BYTES, StepValues};
 
 /// Executions in a row that may end badly before the run is exhausted; the default of a retry policy.

@@ -5,7 +5,7 @@
 
 use std::str::FromStr;
 
-use crate::{App, Scope, WorkflowKey};
+use crate::{App, Scope, WorkflowKey, is_unseen};
 
 /// Characters of the name of an app, a scope, a workflow or an actor.
 pub const NAME_MAX_CHARS: usize = 200;
@@ -40,9 +40,12 @@ pub enum NameRule {
         /// What it has.
         got: usize,
     },
-    /// A control character, or one that changes the direction of what follows.
-    #[error("it has a control character in it")]
-    Control,
+    /// A character that no reader can tell from nothing.
+    #[error("it has a character in it that nobody sees, U+{:04X}", u32::from(*.char))]
+    Unseen {
+        /// The first of them.
+        char: char,
+    },
     /// White space at an end.
     #[error("it begins or ends with white space")]
     Padded,
@@ -79,8 +82,8 @@ fn check(what: &'static str, text: &str, inside: Inside) -> Result<(), BadName> 
         NameRule::Blank
     } else if got > NAME_MAX_CHARS {
         NameRule::TooLong { got }
-    } else if text.chars().any(is_unseen) {
-        NameRule::Control
+    } else if let Some(char) = text.chars().find(|char| is_unseen(*char) && !is_joiner(*char)) {
+        NameRule::Unseen { char }
     } else if inside == Inside::NoSpaces && text.contains(char::is_whitespace) {
         NameRule::Spaced
     } else if text.trim().len() != text.len() {
@@ -91,14 +94,9 @@ fn check(what: &'static str, text: &str, inside: Inside) -> Result<(), BadName> 
     Err(BadName { what, given: text.chars().take(SHOWN_CHARS).collect(), rule })
 }
 
-/// Characters that no reader can tell from nothing, or that change the direction of what follows. Joiners are not among
-/// them: there are languages that are written with them.
-fn is_unseen(char: char) -> bool {
-    char.is_control()
-        || matches!(
-            char,
-            '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
-        )
+/// There are languages that are written with them.
+const fn is_joiner(char: char) -> bool {
+    matches!(char, '\u{200c}' | '\u{200d}')
 }
 
 macro_rules! names {
@@ -143,9 +141,12 @@ mod tests {
             ("", NameRule::Blank),
             (" \t", NameRule::Blank),
             (&*long, NameRule::TooLong { got: 201 }),
-            ("north\u{1b}[2J", NameRule::Control),
-            ("north\u{202e}", NameRule::Control),
-            ("nor\u{200b}th", NameRule::Control),
+            ("north\u{1b}[2J", NameRule::Unseen { char: '\u{1b}' }),
+            ("north\u{202e}", NameRule::Unseen { char: '\u{202e}' }),
+            ("nor\u{200b}th", NameRule::Unseen { char: '\u{200b}' }),
+            ("\u{3164}", NameRule::Unseen { char: '\u{3164}' }),
+            ("north\u{fe0f}", NameRule::Unseen { char: '\u{fe0f}' }),
+            ("north\u{e0101}", NameRule::Unseen { char: '\u{e0101}' }),
             (" north", NameRule::Padded),
             ("north ", NameRule::Padded),
         ] {
@@ -163,7 +164,8 @@ mod tests {
 
     #[test]
     fn names_of_all_languages_are_names() {
-        for text in ["a", "a/b%20", "é😀", "Lager Süd", &"ü".repeat(200)] {
+        for text in ["a", "a/b%20", "é😀", "Lager Süd", "می\u{200c}خواهم", &"ü".repeat(200)]
+        {
             assert_eq!(text.parse::<Scope>(), Ok(Scope::from(text)));
             assert!(check_actor(text).is_ok());
         }

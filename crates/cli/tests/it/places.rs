@@ -110,7 +110,7 @@ fn what_is_no_name_creates_nothing() {
     for (arguments, says) in [
         (vec!["publish", "my flow.yaml"], "name it with `--workflow`"),
         (vec!["publish", "reorder.yaml", "--workflow", "a b"], "white space"),
-        (vec!["publish", "reorder.yaml", "--workflow", "\u{1b}[2J"], "control character"),
+        (vec!["publish", "reorder.yaml", "--workflow", "\u{1b}[2J"], "nobody sees, U+001B"),
     ] {
         let did = shell.with(&[&arguments[..], &place].concat());
         assert_eq!(did.code, 2, "{arguments:?}: {did:?}");

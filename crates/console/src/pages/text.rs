@@ -5,6 +5,8 @@
 
 use std::fmt::{self, Write as _};
 
+use surefoot_kernel_core::is_unseen;
+
 /// Characters of a name or an id in a list.
 const NAME_CHARS: usize = 80;
 /// Characters of a sentence.
@@ -95,30 +97,12 @@ pub(crate) fn size(bytes: usize) -> String {
 }
 
 fn push(shown: &mut String, char: char) {
-    if is_unseen(char) {
+    // Line breaks and tabs are seen, in a page.
+    if is_unseen(char) && !matches!(char, '\n' | '\t') {
         let _ = write!(shown, "\\u{{{:04x}}}", u32::from(char));
     } else {
         shown.push(char);
     }
-}
-
-/// Control characters, line breaks and tabs aside; what changes the direction of text; what has no width.
-const fn is_unseen(char: char) -> bool {
-    matches!(
-        char,
-        '\0'..='\u{8}'
-            | '\u{b}'..='\u{1f}'
-            | '\u{7f}'..='\u{9f}'
-            | '\u{ad}'
-            | '\u{61c}'
-            | '\u{180e}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}'
-    )
 }
 
 #[cfg(test)]
@@ -130,6 +114,10 @@ mod tests {
         assert_eq!(
             Text::name("a\0b\u{202e}c\u{200b}\r").as_str(),
             "a\\u{0000}b\\u{202e}c\\u{200b}\\u{000d}"
+        );
+        assert_eq!(
+            Text::name("a\u{115f}b\u{34f}c\u{2800}d\u{fe0f}e\u{e0101}").as_str(),
+            "a\\u{115f}b\\u{034f}c\\u{2800}d\\u{fe0f}e\\u{e0101}"
         );
         assert_eq!(Text::sentence("two\nlines\tשלום").as_str(), "two\nlines\tשלום");
     }

@@ -85,17 +85,24 @@ pub enum OperatorError {
         /// The event type.
         kind: String,
     },
-    /// A verb needs a reason.
-    #[error("a reason is needed: it stands in the audit")]
-    NoReason,
-    /// The reason is too long.
-    #[error("the reason has {got} characters, the limit is {max}", max = REASON_MAX_CHARS)]
-    ReasonTooLong {
+    /// A verb needs a word of its own.
+    #[error("a {what} is needed: it stands in the audit")]
+    Unsaid {
+        /// What is missing.
+        what: &'static str,
+    },
+    /// What was said is too long.
+    #[error("the {what} has {got} characters, the limit is {max}", max = REASON_MAX_CHARS)]
+    TooLong {
+        /// What was given.
+        what: &'static str,
         /// What it has.
         got: usize,
     },
-    /// A text that no store can keep, and so none has.
-    #[error("the {what} has a NUL character in it: there is none like that")]
+    /// A text that no store can keep.
+    #[error(
+        "the {what} has a NUL character in it, which no store can keep in a text: leave it out"
+    )]
     Nul {
         /// What was given.
         what: &'static str,
@@ -249,8 +256,8 @@ impl OperatorError {
             Self::NotACursor
             | Self::NotACode { .. }
             | Self::OfSchedules { .. }
-            | Self::NoReason
-            | Self::ReasonTooLong { .. }
+            | Self::Unsaid { .. }
+            | Self::TooLong { .. }
             | Self::Name(_)
             | Self::Emit(
                 EmitError::Name(_)
@@ -309,8 +316,8 @@ impl OperatorError {
             | Self::NotACursor
             | Self::NotACode { .. }
             | Self::OfSchedules { .. }
-            | Self::NoReason
-            | Self::ReasonTooLong { .. }
+            | Self::Unsaid { .. }
+            | Self::TooLong { .. }
             | Self::Nul { .. }
             | Self::Name(_)
             | Self::OutputPayload { .. }

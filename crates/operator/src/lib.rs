@@ -33,7 +33,7 @@ pub use health::{
     CLOCK_SKEW_NOTED_FROM, EVENT_PENDING_RED_AFTER, RUN_DUE_RED_AFTER, UNSETTLED_RED_AFTER,
 };
 pub use inspect::JournalRange;
-pub use operator::Operator;
+pub use operator::{Operator, check_reason};
 pub use retain::{DeletePlace, PrunePolicy, Switch};
 pub use store::Store;
 pub use timeline::TimelineOf;

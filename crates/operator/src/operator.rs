@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+use surefoot_kernel_core::payload::is_storable;
 use surefoot_kernel_core::{
-    App, EventFilter, LoadRequest, REASON_MAX_CHARS, RunFilter, RunId, Scope, check_actor, payload,
+    App, EventFilter, LoadRequest, REASON_MAX_CHARS, RunFilter, RunId, Scope, check_actor,
 };
 
 use crate::{OperatorError, Store};
@@ -193,14 +194,31 @@ impl Operator {
     /// In whose name, and why: nothing is changed without both.
     pub(crate) fn signed(&self, why: &str) -> Result<Signed, OperatorError> {
         check_actor(&self.actor)?;
-        let got = why.chars().count();
-        if why.trim().is_empty() {
-            return Err(OperatorError::NoReason);
-        }
-        if got > REASON_MAX_CHARS {
-            return Err(OperatorError::ReasonTooLong { got });
-        }
-        Ok(Signed { actor: self.actor.to_string(), reason: payload::text_for_storage(why) })
+        check_words("reason", why)?;
+        Ok(Signed { actor: self.actor.to_string(), reason: why.to_owned() })
+    }
+}
+
+/// Whether a text may stand in the audit as the reason of a verb: not blank, at most [`REASON_MAX_CHARS`] characters, none
+/// of them NUL.
+///
+/// # Errors
+/// [`OperatorError::Unsaid`], [`OperatorError::TooLong`], [`OperatorError::Nul`].
+pub fn check_reason(why: &str) -> Result<(), OperatorError> {
+    check_words("reason", why)
+}
+
+/// The one rule of what people say with a verb, be it their reason or the words of a provider.
+pub(crate) fn check_words(what: &'static str, text: &str) -> Result<(), OperatorError> {
+    let got = text.chars().count();
+    if text.trim().is_empty() {
+        Err(OperatorError::Unsaid { what })
+    } else if got > REASON_MAX_CHARS {
+        Err(OperatorError::TooLong { what, got })
+    } else if is_storable(text) {
+        Ok(())
+    } else {
+        Err(OperatorError::Nul { what })
     }
 }
 

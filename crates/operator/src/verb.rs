@@ -9,7 +9,7 @@ use surefoot_kernel_core::{
 };
 use surefoot_language::validate_against;
 
-use crate::operator::Signed;
+use crate::operator::{Signed, check_words};
 use crate::view::{Done, Outcome, RunView, VerdictView, VerdictsView};
 use crate::{ErrorClass, Operator, OperatorError};
 
@@ -94,7 +94,8 @@ impl Operator {
     ///
     /// # Errors
     /// [`OperatorError::OutputInvalid`], [`OperatorError::OutputTooLarge`] for an output that the action could not
-    /// have had; [`OperatorError::NotACode`]; [`OperatorError::Refused`] where no effect of the step waits for a word;
+    /// have had; [`OperatorError::NotACode`]; [`OperatorError::Unsaid`], [`OperatorError::TooLong`], [`OperatorError::Nul`]
+    /// for a message that is none; [`OperatorError::Refused`] where no effect of the step waits for a word;
     /// [`OperatorError::Conflict`].
     pub async fn resolve(&self, resolve: Resolve) -> Result<Done, OperatorError> {
         let Resolve { run, step, seen, verdict, why } = resolve;
@@ -105,6 +106,7 @@ impl Operator {
                 json!({ "step": step, "verdict": "succeeded", "output": output })
             }
             Verdict::Failed { code, message } => {
+                check_words("message", message)?;
                 // It is the run's error code from then on, in lists, metrics and `catch`.
                 if let Some(code) = code.as_ref().filter(|it| !Code::is_well_formed(it.as_str())) {
                     return Err(OperatorError::NotACode { code: code.as_str().to_owned() });

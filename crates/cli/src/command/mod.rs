@@ -43,7 +43,7 @@ use clap::Subcommand;
 use serde::Serialize;
 use surefoot_kernel_core::{App, Clock as _, RunId, Scope, StepKey, Timestamp, shell_word};
 use surefoot_language::{Bindings, Manifest, Previews};
-use surefoot_operator::{Done, Operator, Outcome, Store};
+use surefoot_operator::{Done, Operator, Outcome, Store, check_reason};
 use surefoot_store_postgres::PostgresStore;
 use surefoot_store_sqlite::SqliteStore;
 use surefoot_worker::{DryRunWorker, SystemClock};
@@ -494,7 +494,9 @@ fn step_key(text: &str) -> Result<StepKey, String> {
 }
 
 impl Verb {
+    /// Nothing is opened, let alone asked, for a reason that could not stand in the audit.
     pub(crate) fn confirmation(&self, name: &'static str) -> Result<Confirmation, CliError> {
+        check_reason(&self.reason)?;
         Confirmation::of(name, self.yes)
     }
 }

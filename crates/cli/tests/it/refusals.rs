@@ -38,8 +38,29 @@ fn a_verb_needs_a_reason_and_the_revision_that_was_looked_at() {
     let run = shell.failed();
     let id = run.to_string();
     let before = shell.fingerprint();
+    let long = "x".repeat(2_001);
     for (arguments, code, says) in [
         (vec!["retry", &id, "--yes", "--revision", "1"], 2, "--reason"),
+        (
+            vec!["retry", &id, "--yes", "--reason", &long, "--revision", "1"],
+            2,
+            "the reason has 2001 characters, the limit is 2000",
+        ),
+        // Before the server is looked for.
+        (
+            vec![
+                "sync",
+                "--nats",
+                "nats://127.0.0.1:1",
+                "pause",
+                "jobs:mail",
+                "--yes",
+                "--reason",
+                &long,
+            ],
+            2,
+            "the limit is 2000",
+        ),
         (vec!["retry", &id, "--yes", "--reason", "x"], 2, "--revision"),
         (vec!["retry", &id, "--yes", "--reason", " ", "--revision", "1"], 2, "words of your own"),
         (

@@ -131,7 +131,8 @@ enum VerdictBody {
         /// The run's error code from then on.
         #[serde(default)]
         code: Option<String>,
-        /// For people.
+        /// What the provider said, for people.
+        #[schemars(length(min = 1, max = 2000))]
         message: String,
     },
     /// It did not happen: it may be done.

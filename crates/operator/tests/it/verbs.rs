@@ -357,10 +357,35 @@ async fn cancel_needs_no_worker_in_any_state() {
 async fn a_reason_and_a_run_are_needed() {
     let world = World::published().await;
     let run = world.emitted().await;
-    let blank = Cancel { why: " \n".to_owned(), ..cancel(run) };
-    unchanged(&world.operator.cancel(blank).await.unwrap_err(), ErrorClass::Usage);
+    for why in [" \n".to_owned(), "a\0b".to_owned(), "x".repeat(2_001)] {
+        let odd = Cancel { why, ..cancel(run) };
+        unchanged(&world.operator.cancel(odd).await.unwrap_err(), ErrorClass::Usage);
+    }
     let other = RunId::from_bytes([9; 16]);
     let error = world.operator.cancel(cancel(other)).await.unwrap_err();
     assert_eq!(error.to_string(), format!("there is no run {other}"));
     assert_eq!(world.row(run).await.state(), RunState::Queued);
+}
+
+/// What a provider said becomes the run's error, and stands in the audit: it is held to the rule of reasons.
+#[tokio::test]
+async fn a_message_is_held_to_the_rule_of_reasons() {
+    let world = World::published().await;
+    let run = world.unknown().await;
+    let seen = world.revision(run).await;
+    let with = |message: &str| {
+        let message = message.to_owned();
+        resolve(run, seen, Verdict::Failed { code: None, message })
+    };
+    for (message, says) in [
+        (" ".to_owned(), "a message is needed"),
+        ("declined\0".to_owned(), "the message has a NUL character in it"),
+        ("x".repeat(1_000_000), "the message has 1000000 characters, the limit is 2000"),
+    ] {
+        let refused = world.operator.resolve(with(&message)).await.unwrap_err();
+        unchanged(&refused, ErrorClass::Usage);
+        assert!(refused.to_string().contains(says), "{refused}");
+    }
+    assert_eq!(world.revision(run).await, seen);
+    world.operator.resolve(with("card declined")).await.unwrap();
 }

@@ -1,6 +1,6 @@
 //! `explain`
 
-use surefoot_kernel_core::{Explanation, ReasonKind};
+use surefoot_kernel_core::{Explanation, LegalAction, ReasonKind};
 
 use super::{Context, OneRun, Printed};
 use crate::builtin::MODULE;
@@ -20,17 +20,16 @@ pub(crate) async fn run(cx: &Context<'_>, args: &ExplainArgs) -> Result<Printed,
     for action in &mut view.legal_actions {
         action.command = cx.on_this_store(std::mem::take(&mut action.command));
     }
+    if is_left_alone(&view) {
+        view.legal_actions.push(LegalAction {
+            verb: "resume",
+            what: None,
+            command: cx.typed(&format!("run --resume {}", view.run)),
+            why: "it is a run of ready-made actions, and no `surefoot run` works on it".to_owned(),
+        });
+    }
     let children = cx.typed(&format!("runs --parent {}", view.run));
-    let resume = is_left_alone(&view).then(|| cx.typed(&format!("run --resume {}", view.run)));
-    cx.print(&view, |page| {
-        render::explanation(page, &view, &children);
-        if let Some(resume) = resume {
-            page.line(
-                "resume: it is a run of ready-made actions, and no `surefoot run` works on it",
-            );
-            page.line(format!("    {resume}"));
-        }
-    })
+    cx.print(&view, |page| render::explanation(page, &view, &children))
 }
 
 /// Whether it lacks a worker, and `run` is one.

@@ -148,6 +148,29 @@ fn an_interrupt_tells_how_to_go_on() {
     assert_eq!(shell.state(run.parse().unwrap()), "waiting");
 }
 
+/// What a person reads, a program reads too.
+#[test]
+fn that_a_run_can_be_gone_on_with_is_said_as_text_and_as_json() {
+    let (shell, supplier) = (shell(), Supplier::open());
+    let (child, run) = waiting(&shell, &supplier, &[]);
+    send(&child, Signal::INT);
+    did(child.wait_with_output().unwrap());
+    assert_eq!(shell.run(GO).code, 0);
+    let command = format!("surefoot run --resume {run}");
+    let legal = shell.json(&format!("explain {run}"))["legal_actions"].clone();
+    let legal = legal.as_array().unwrap();
+    assert!(legal.iter().any(|it| it["verb"] == "resume" && it["command"] == command), "{legal:?}");
+    let text = shell.run(&format!("explain {run}")).out;
+    for action in legal {
+        let line =
+            format!("{}: {}", action["verb"].as_str().unwrap(), action["why"].as_str().unwrap());
+        assert!(
+            text.contains(&line) && text.contains(action["command"].as_str().unwrap()),
+            "{text}"
+        );
+    }
+}
+
 #[test]
 fn what_is_no_run_of_its_own_is_not_gone_on_with() {
     let shell = Shell::published();

@@ -142,7 +142,7 @@ impl Deeds {
         refused: Option<&Asked>,
     ) -> Self {
         let action = visitor.to("/runs").segment(&it.run.to_string()).done();
-        let forms = it.legal_actions.iter().map(|action| form(action, refused));
+        let forms = it.legal_actions.iter().filter_map(|action| form(action, refused));
         Self {
             action: format!("{action}/act"),
             revision: it.revision,
@@ -159,8 +159,10 @@ impl Deeds {
     }
 }
 
-fn form(action: &LegalAction, refused: Option<&Asked>) -> DeedForm {
-    let (deed, title, is_grave, asks) = match &action.what {
+/// None for what only the command line can do.
+fn form(action: &LegalAction, refused: Option<&Asked>) -> Option<DeedForm> {
+    let what = action.what.as_ref()?;
+    let (deed, title, is_grave, asks) = match what {
         Deed::Signal { .. } => ("signal", "Send the signal", false, Asks::Data),
         Deed::ResolveSucceeded(_) => ("succeeded", "It happened", false, Asks::Output),
         Deed::ResolveFailed(_) => ("failed", "It was refused", false, Asks::Failure),
@@ -173,7 +175,7 @@ fn form(action: &LegalAction, refused: Option<&Asked>) -> DeedForm {
             ("abandon_unknown", "Give up without knowing", true, Asks::Nothing)
         }
     };
-    let (step, signal) = match &action.what {
+    let (step, signal) = match what {
         Deed::ResolveSucceeded(step)
         | Deed::ResolveFailed(step)
         | Deed::ResolveNotPerformed(step)
@@ -185,7 +187,7 @@ fn form(action: &LegalAction, refused: Option<&Asked>) -> DeedForm {
     };
     let before = refused.filter(|form| form.text("deed") == Some(deed));
     let typed = |name| before.and_then(|form| form.text(name)).unwrap_or_default().to_owned();
-    DeedForm {
+    Some(DeedForm {
         deed,
         title,
         is_grave,
@@ -201,5 +203,5 @@ fn form(action: &LegalAction, refused: Option<&Asked>) -> DeedForm {
             code: typed("code"),
         },
         is_open: before.is_some(),
-    }
+    })
 }

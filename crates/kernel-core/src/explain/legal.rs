@@ -12,9 +12,9 @@ use crate::{Fact, OpenEffect, Phase, Rejection, RowInput, StepKey, Verdict, deci
 pub struct LegalAction {
     /// The operator's verb.
     pub verb: &'static str,
-    /// What exactly, for a program that offers it.
+    /// What exactly, for a program that offers it; absent where only the command does it.
     #[serde(skip)]
-    pub what: Deed,
+    pub what: Option<Deed>,
     /// What to type. Words in capitals are to be filled in; the revision makes it a conflict, not an accident, if
     /// the run has moved meanwhile.
     pub command: String,
@@ -98,7 +98,7 @@ impl Legal<'_, '_> {
             "surefoot {verb} {}{arguments} --revision {} --reason '<why>'",
             run.id, run.revision
         );
-        self.actions.push(LegalAction { verb, what, command, why: why.to_owned() });
+        self.actions.push(LegalAction { verb, what: Some(what), command, why: why.to_owned() });
     }
 
     /// What a word on an effect leads to is what the state machine does with it: a run whose cancel was requested ends
@@ -236,11 +236,11 @@ impl Legal<'_, '_> {
         let (kind, key) = (text::shell_word(on.kind()), text::shell_word(on.key()));
         self.actions.push(LegalAction {
             verb: "signal",
-            what: Deed::Signal {
+            what: Some(Deed::Signal {
                 kind: on.kind().to_owned(),
                 key: on.key().to_owned(),
                 is_app_wide: on.is_app_wide(),
-            },
+            }),
             command: format!(
                 "surefoot signal {kind} {key} --app {app} {place} --data '<data as JSON>'"
             ),

@@ -23,7 +23,7 @@ impl Operator {
     /// and the true total. Children and dry runs are left out.
     ///
     /// # Errors
-    /// The store's.
+    /// [`OperatorError::NotFound`] for a scope of which nothing is known; the store's.
     pub async fn timeline(&self, of: TimelineOf) -> Result<TimelineView, OperatorError> {
         let TimelineOf { app, scope, span, slices } = of;
         let slices = slices.clamp(1, TIMELINE_MAX_SLICES);
@@ -34,6 +34,7 @@ impl Operator {
         let from = last.saturating_sub(slice.get().saturating_mul(i64::from(slices) - 1));
         let span = RunSpan { app, scope, from: Timestamp::from_micros(from), slice, slices };
         let counts = self.store.run_timeline(span.clone()).await?;
+        self.if_empty(counts.is_empty(), Some(&span.app), span.scope.as_ref()).await?;
         Ok(TimelineView::of(&span, &counts))
     }
 }

@@ -8,7 +8,7 @@ use surefoot_kernel_core::{
 use surefoot_language::Bindings;
 use surefoot_operator::{
     Cancel, EmitEvent, EmittedView, ErrorClass, Operator, OperatorError, PrunePolicy,
-    PublishSource, SendTo, Switch,
+    PublishSource, SendTo, Switch, TimelineOf,
 };
 
 use crate::world::{REORDER, SCOPE, World, app, manifest};
@@ -126,6 +126,14 @@ async fn a_misspelt_scope_is_no_scope_where_nothing_happens() {
 }
 
 #[tokio::test]
+    let timeline = |scope: &Scope| TimelineOf {
+        app: app(),
+        scope: Some(scope.clone()),
+        span: Micros::from_secs(3_600),
+        slices: 4,
+    };
+    assert_eq!(operator.timeline(timeline(&here)).await.unwrap().total, 1);
+    is_told(operator.timeline(timeline(&typo)).await.unwrap_err());
 async fn a_run_of_another_place_is_not_the_one_that_was_meant() {
     let world = World::published().await;
     let run = world.emitted().await;

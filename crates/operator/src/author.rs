@@ -162,7 +162,8 @@ impl Operator {
     /// Records an event; its runs exist when this returns, unless it is deferred.
     ///
     /// # Errors
-    /// What [`Event::check`] refuses; [`OperatorError::OfSchedules`]; the store's.
+    /// What [`Event::check`] refuses; [`OperatorError::OfSchedules`]; [`OperatorError::NotFound`] for an app that the store does
+    /// not hold, unless it holds none yet: events stay for ever, and nobody would ever listen to this one; the store's.
     pub async fn emit(&self, ids: &dyn Ids, emit: EmitEvent) -> Result<EmittedView, OperatorError> {
         let EmitEvent { app, scope, event } = emit;
         let event = event.check()?;
@@ -171,6 +172,7 @@ impl Operator {
         }
         let emit = Emit { app, scope, id: ids.event(), event, eager: None };
         emit.check_names().map_err(EmitError::from)?;
+        self.check_app(&emit.app).await?;
         let emission = self.store.event_emit(emit.clone()).await;
         let emission = emission.map_err(|error| {
             let then = if emit.event.dedupe_key.is_some() {

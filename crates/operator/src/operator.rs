@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use surefoot_kernel_core::payload::is_storable;
 use surefoot_kernel_core::{
@@ -19,6 +19,8 @@ use crate::{OperatorError, Store};
 pub struct Operator {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) actor: Arc<str>,
+    /// Apps that were seen in the store: an event for one of them costs no question.
+    seen_apps: Arc<Mutex<BTreeSet<App>>>,
 }
 
 impl Operator {
@@ -31,13 +33,13 @@ impl Operator {
     /// The same, on a store that others hold too.
     #[must_use]
     pub fn shared(store: Arc<dyn Store>, actor: impl Into<String>) -> Self {
-        Self { store, actor: actor.into().into() }
+        Self { store, actor: actor.into().into(), seen_apps: Arc::default() }
     }
 
     /// The same store in another name.
     #[must_use]
     pub fn acting_as(&self, actor: impl Into<String>) -> Self {
-        Self::shared(Arc::clone(&self.store), actor)
+        Self { actor: actor.into().into(), ..self.clone() }
     }
 
     /// The app that is meant, if the store holds it: a misspelt name must not look like an app where nothing happens.
@@ -47,12 +49,24 @@ impl Operator {
     pub async fn known_app(&self, named: Option<App>) -> Result<App, OperatorError> {
         let Some(app) = named else { return self.app(None).await };
         let apps = self.store.app_list().await?;
-        if apps.contains(&app) {
-            return Ok(app);
+        if apps.contains(&app) { Ok(app) } else { Err(no_such_app(&app, &apps)) }
+    }
+
+    /// Refuses an app that the store does not hold, unless it holds none yet.
+    pub(crate) async fn check_app(&self, app: &App) -> Result<(), OperatorError> {
+        if self.seen_apps().contains(app) {
+            return Ok(());
         }
-        let names: Vec<&str> = apps.iter().map(App::as_str).collect();
-        let what = format!("app `{app}` in this store; it holds {}", listed(&names));
-        Err(OperatorError::not_found(what))
+        let apps = self.store.app_list().await?;
+        if !apps.is_empty() && !apps.contains(app) {
+            return Err(no_such_app(app, &apps));
+        }
+        self.seen_apps().extend(apps);
+        Ok(())
+    }
+
+    fn seen_apps(&self) -> MutexGuard<'_, BTreeSet<App>> {
+        self.seen_apps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The app that is meant: the named one, whether the store holds it already or not, or the only one that it holds.
@@ -220,6 +234,11 @@ pub(crate) fn check_words(what: &'static str, text: &str) -> Result<(), Operator
     } else {
         Err(OperatorError::Nul { what })
     }
+}
+
+fn no_such_app(app: &App, apps: &[App]) -> OperatorError {
+    let names: Vec<&str> = apps.iter().map(App::as_str).collect();
+    OperatorError::not_found(format!("app `{app}` in this store; it holds {}", listed(&names)))
 }
 
 /// How many scopes or workflows an error names.

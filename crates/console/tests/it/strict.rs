@@ -219,6 +219,33 @@ async fn a_page_says_what_of_its_address_it_does_not_know() {
 }
 
 #[tokio::test]
+async fn a_misspelt_place_is_no_empty_list() {
+    let world = World::published().await;
+    world.emitted().await;
+    let served = Served::of(&world).await;
+    for list in ["runs", "events", "signals", "effects", "workflows", "audit", "timeline"] {
+        for place in ["scope=nope", "app=nope"] {
+            let path = format!("/{list}?{place}");
+            let refused = served.viewer().get(&path).await;
+            assert_eq!(refused.refused(404), "not-found", "{path}");
+        }
+    }
+    let event = json!({ "app": "nope", "scope": "berlin", "type": "inventory.stockLow" });
+    let refused = served.operator().post("/events", event).await;
+    assert_eq!(refused.refused(404), "not-found");
+    assert!(refused.body["detail"].as_str().unwrap().contains("it holds shop"), "{}", refused.body);
+    // Pages say so too, and show what they fell back to.
+    for page in ["/runs", "/events", "/signals", "/effects", "/workflows", "/audit", "/schedules"] {
+        let path = format!("{page}?scope=nope");
+        let text = served.viewer().anywhere("GET", &path, None).await.body.to_string();
+        assert!(text.contains("nothing is known of it"), "{path}: {text}");
+        let path = format!("{page}?app=nope");
+        let text = served.viewer().anywhere("GET", &path, None).await.body.to_string();
+        assert!(text.contains("left out: app=nope"), "{path}: {text}");
+    }
+}
+
+#[tokio::test]
 async fn each_status_has_problem_details() {
     let world = World::published().await;
     let served = Served::of(&world).await;

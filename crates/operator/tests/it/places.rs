@@ -59,6 +59,24 @@ async fn an_event_that_starts_nothing_says_which_mistake_it_was() {
     assert_eq!((heard.runs.len(), heard.why_nothing), (1, None));
 }
 
+/// Events stay, so one for a misspelt app would make it an app for ever.
+#[tokio::test]
+async fn an_event_for_a_misspelt_app_is_not_recorded() {
+    let of = |app: &str| EmitEvent {
+        app: surefoot_kernel_core::App::from(app),
+        scope: Scope::from(SCOPE),
+        event: low(),
+    };
+    let world = World::published().await;
+    let refused = world.operator.emit(&world.ids, of("shpo")).await.unwrap_err();
+    assert_eq!(refused.class(), ErrorClass::Refused);
+    assert_eq!(refused.to_string(), "there is no app `shpo` in this store; it holds shop");
+    assert_eq!(world.operator.apps().await.unwrap(), [app()]);
+    // Where nothing is known yet, nothing is misspelt.
+    let empty = World::new();
+    empty.operator.emit(&empty.ids, of("shop")).await.unwrap();
+}
+
 #[tokio::test]
 async fn a_repeated_event_says_which_of_its_runs_are_gone() {
     let world = World::published().await;
@@ -108,6 +126,14 @@ async fn a_misspelt_scope_is_no_scope_where_nothing_happens() {
     is_told(operator.signals(&app(), Some(&typo), 9).await.unwrap_err());
     is_told(operator.audit(&app(), Some(&typo), 9).await.unwrap_err());
     is_told(operator.workflows(&app(), Some(&typo)).await.unwrap_err());
+    let timeline = |scope: &Scope| TimelineOf {
+        app: app(),
+        scope: Some(scope.clone()),
+        span: Micros::from_secs(3_600),
+        slices: 4,
+    };
+    assert_eq!(operator.timeline(timeline(&here)).await.unwrap().total, 1);
+    is_told(operator.timeline(timeline(&typo)).await.unwrap_err());
     let policy = PrunePolicy {
         app: app(),
         scope: Some(typo),
@@ -126,14 +152,6 @@ async fn a_misspelt_scope_is_no_scope_where_nothing_happens() {
 }
 
 #[tokio::test]
-    let timeline = |scope: &Scope| TimelineOf {
-        app: app(),
-        scope: Some(scope.clone()),
-        span: Micros::from_secs(3_600),
-        slices: 4,
-    };
-    assert_eq!(operator.timeline(timeline(&here)).await.unwrap().total, 1);
-    is_told(operator.timeline(timeline(&typo)).await.unwrap_err());
 async fn a_run_of_another_place_is_not_the_one_that_was_meant() {
     let world = World::published().await;
     let run = world.emitted().await;

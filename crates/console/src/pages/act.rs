@@ -2,7 +2,6 @@
 //! then leads to a page that only looks.
 
 use axum::body::Bytes;
-use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::Value;
@@ -20,7 +19,7 @@ use super::answer;
 use super::effects;
 use super::run::{self, Refused};
 use super::runs;
-use super::visitor::{Visitor, status_of};
+use super::visitor::{Named, Visitor, status_of};
 
 /// Why a form did nothing.
 enum Undone {
@@ -69,7 +68,7 @@ fn form_of(visitor: &Visitor, body: &Bytes) -> Result<Asked, Box<Response>> {
 }
 
 /// Does one of the legal deeds on a run.
-pub(crate) async fn on_run(Path(run): Path<String>, visitor: Visitor, body: Bytes) -> Response {
+pub(crate) async fn on_run(Named(run): Named<String>, visitor: Visitor, body: Bytes) -> Response {
     let Ok(run) = run.parse::<RunId>() else {
         return answer::go_to(&visitor.to("/runs").with("unknown", "page").done());
     };
@@ -191,7 +190,11 @@ fn as_shown(text: &str) -> Option<(RunId, u64)> {
 }
 
 /// Has the runs of a dead letter created after all.
-pub(crate) async fn redrive(Path(event): Path<String>, visitor: Visitor, body: Bytes) -> Response {
+pub(crate) async fn redrive(
+    Named(event): Named<String>,
+    visitor: Visitor,
+    body: Bytes,
+) -> Response {
     let form = match form_of(&visitor, &body) {
         Ok(form) => form,
         Err(refused) => return *refused,

@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use axum::extract::Path;
+use axum::extract::rejection::PathRejection;
 use axum::http::StatusCode;
 use axum::http::header::{self, HeaderValue};
 use axum::response::{IntoResponse, Response};
@@ -31,7 +32,8 @@ fn named(ending: &str, content: &str) -> String {
     format!("console-{hash}.{ending}")
 }
 
-pub(crate) async fn asset(Path(name): Path<String>) -> Response {
+pub(crate) async fn asset(name: Result<Path<String>, PathRejection>) -> Response {
+    let name = name.map(|Path(name)| name).unwrap_or_default();
     let found = [
         (&ASSETS.style, STYLE, "text/css; charset=utf-8"),
         (&ASSETS.script, SCRIPT, "text/javascript; charset=utf-8"),

@@ -1,6 +1,5 @@
 //! All of a payload, as plain text: what is too long for a page.
 
-use axum::extract::Path;
 use axum::http::header::{self, HeaderValue};
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse as _, Response};
@@ -11,10 +10,10 @@ use surefoot_operator::OperatorError;
 use super::answer;
 use super::run::pretty;
 use super::text::Text;
-use super::visitor::Visitor;
+use super::visitor::{Named, Visitor};
 
 pub(crate) async fn page(
-    Path((run, what)): Path<(String, String)>,
+    Named((run, what)): Named<(String, String)>,
     mut visitor: Visitor,
 ) -> Response {
     let Ok(run) = run.parse::<RunId>() else {

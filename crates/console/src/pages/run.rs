@@ -1,7 +1,6 @@
 //! One run: where it stands, why, what it did, and what may be done.
 
 use askama::Template;
-use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::Value;
@@ -15,7 +14,7 @@ use super::frame::{Frame, Notice};
 use super::runs::Row;
 use super::svg::{Graph, Span, Tones, share};
 use super::text::Text;
-use super::visitor::Visitor;
+use super::visitor::{Named, Visitor};
 use super::words::{Badge, When, class_hint, effect_state, run_state, step_state};
 
 /// Steps of a page.
@@ -112,7 +111,7 @@ pub(crate) struct Refused<'f> {
     pub(crate) form: &'f Asked,
 }
 
-pub(crate) async fn page(Path(run): Path<String>, visitor: Visitor) -> Response {
+pub(crate) async fn page(Named(run): Named<String>, visitor: Visitor) -> Response {
     match run.parse::<RunId>() {
         Ok(run) => shown(visitor, run, None).await,
         // What is no id leads to the list.

@@ -1,7 +1,6 @@
 //! One version: its plan as a picture, and its source.
 
 use askama::Template;
-use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::Response;
 use surefoot_kernel_core::VersionId;
@@ -11,7 +10,7 @@ use super::answer;
 use super::frame::Frame;
 use super::svg::Graph;
 use super::text::Text;
-use super::visitor::Visitor;
+use super::visitor::{Named, Visitor};
 use super::words::When;
 
 #[derive(Template)]
@@ -32,7 +31,7 @@ struct Version {
     source: Vec<Text>,
 }
 
-pub(crate) async fn page(Path(version): Path<String>, mut visitor: Visitor) -> Response {
+pub(crate) async fn page(Named(version): Named<String>, mut visitor: Visitor) -> Response {
     visitor.asked.only(&[]);
     let Ok(id) = version.parse::<VersionId>() else {
         return answer::go_to(&visitor.to("/workflows").with("unknown", "page").done());

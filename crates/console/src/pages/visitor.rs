@@ -1,10 +1,11 @@
 //! Who looks, from where, and at what.
 
 use axum::RequestPartsExt as _;
-use axum::extract::{FromRequestParts, OriginalUri, State};
+use axum::extract::{FromRequestParts, OriginalUri, Path, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse as _, Response};
+use serde::de::DeserializeOwned;
 use surefoot_kernel_core::{App, Scope, Timestamp};
 use surefoot_operator::{ErrorKind, Operator, OperatorError};
 
@@ -117,6 +118,21 @@ pub(crate) async fn base_of(parts: &mut Parts) -> String {
     // The root of a mounted router is asked for without a slash at its end.
     let base = if inner == "/" { Some(original.as_str()) } else { original.strip_suffix(inner) };
     base.unwrap_or_default().trim_end_matches('/').to_owned()
+}
+
+/// What a path names. One that is no text names nothing, and leads to the default page like any other that does not.
+pub(crate) struct Named<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<Shared> for Named<T> {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, Response> {
+        if let Ok(Path(of)) = Path::<T>::from_request_parts(parts, shared).await {
+            return Ok(Self(of));
+        }
+        let visitor = Visitor::from_request_parts(parts, shared).await?;
+        Err(default_view(State(shared.clone()), visitor).await)
+    }
 }
 
 /// An address that leads to no page shows the default one.

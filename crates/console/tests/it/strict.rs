@@ -246,6 +246,29 @@ async fn a_misspelt_place_is_no_empty_list() {
 }
 
 #[tokio::test]
+async fn a_path_that_is_no_text_is_answered_like_any_that_leads_nowhere() {
+    let world = World::published().await;
+    let served = Served::of(&world).await;
+    for (method, path) in [
+        ("GET", "/runs/%ff"),
+        ("GET", "/runs/%ff/raw/inputs"),
+        ("POST", "/runs/%ff/act"),
+        ("POST", "/events/%ff/redrive"),
+        ("GET", "/versions/%ff"),
+    ] {
+        let answer = served.operator().anywhere(method, path, Some("")).await;
+        assert_eq!(answer.status, 303, "{path}: {}", answer.body);
+        assert_eq!(answer.header("location"), Some("/?unknown=page"), "{path}");
+        // A stranger hears no more of it than of any other page.
+        let answer = served.nobody().anywhere(method, path, Some("")).await;
+        let next = answer.header("location").unwrap_or_default();
+        assert!(next.starts_with("/sign-in"), "{path}: {next}");
+    }
+    assert_eq!(served.viewer().anywhere("GET", "/assets/%ff", None).await.status, 404);
+    assert_eq!(served.viewer().get("/runs/%ff").await.refused(400), "bad-request");
+}
+
+#[tokio::test]
 async fn each_status_has_problem_details() {
     let world = World::published().await;
     let served = Served::of(&world).await;

@@ -36,7 +36,14 @@ pub(crate) async fn guard(State(shared): State<Shared>, request: Request, next: 
     response
 }
 
+/// Which of two would count is a matter of taste, and a proxy may have another one.
+const ONCE: &[&str] = &["Host", "Origin", "Sec-Fetch-Site"];
+
 fn refusal(request: &Request, access: &Access) -> Option<Problem> {
+    let is_twice = |name: &&&str| request.headers().get_all(**name).iter().nth(1).is_some();
+    if let Some(name) = ONCE.iter().find(is_twice) {
+        return Some(Problem::bad_request(format!("the header `{name}` has to be there once")));
+    }
     let authority = authority_of(request.uri(), request.headers());
     if matches!(access, Access::Open(_)) && !authority.is_some_and(is_loopback) {
         let why =

@@ -2,7 +2,7 @@
 
 use axum::body::{Bytes, to_bytes};
 use axum::extract::{FromRequest, Request};
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode};
 use http_body_util::LengthLimitError;
 use schemars::JsonSchema;
@@ -49,14 +49,32 @@ impl<T: Input> FromRequest<Shared> for Body<T> {
 }
 
 fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
+    let odd = |why| Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", why);
     let mut sent = headers.get_all(CONTENT_TYPE).iter();
     let first = sent.next().and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let kind = first.split(';').next().unwrap_or_default().trim();
-    if kind.eq_ignore_ascii_case("application/json") && sent.next().is_none() {
-        return Ok(());
+    let mut parts = first.split(';').map(str::trim);
+    let is_json = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"));
+    if !is_json || sent.next().is_some() {
+        return Err(odd("send the body with `Content-Type: application/json`"));
     }
-    let why = "send the body with `Content-Type: application/json`";
-    Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", why))
+    if parts.any(is_other_charset) {
+        return Err(odd("send the body in UTF-8: JSON has no other charset"));
+    }
+    if headers
+        .get_all(CONTENT_ENCODING)
+        .iter()
+        .any(|it| !it.as_bytes().eq_ignore_ascii_case(b"identity"))
+    {
+        return Err(odd("send the body as it is: no `Content-Encoding` is taken"));
+    }
+    Ok(())
+}
+
+fn is_other_charset(parameter: &str) -> bool {
+    parameter.split_once('=').is_some_and(|(name, value)| {
+        name.trim().eq_ignore_ascii_case("charset")
+            && !value.trim().trim_matches('"').eq_ignore_ascii_case("utf-8")
+    })
 }
 
 fn check_length(headers: &HeaderMap, limit: usize) -> Result<(), Problem> {

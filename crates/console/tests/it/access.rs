@@ -102,6 +102,21 @@ async fn without_a_token_only_loopback_names_are_answered() {
 }
 
 #[tokio::test]
+async fn what_says_where_a_request_comes_from_is_said_once() {
+    let world = World::published().await;
+    let served = Served::of(&world).await;
+    for (name, value) in
+        [("Host", "localhost"), ("Origin", "http://localhost"), ("Sec-Fetch-Site", "same-origin")]
+    {
+        let once = served.operator().with(name, value);
+        assert_ne!(once.get("/runs").await.status, 400, "{name}");
+        let refused = once.with(name, "evil.example").get("/runs").await;
+        assert_eq!(refused.refused(400), "bad-request", "{name}");
+        assert!(refused.body["detail"].as_str().unwrap().contains(name), "{}", refused.body);
+    }
+}
+
+#[tokio::test]
 async fn a_cookie_looks_and_does_not_act_by_the_api() {
     let world = World::published().await;
     let run = world.failed().await;

@@ -294,6 +294,18 @@ async fn each_status_has_problem_details() {
     );
     let text = client.with("Content-Type", "text/plain").post("/events", json!({})).await;
     assert_eq!(text.refused(415), "unsupported-media-type");
+    for (name, value) in [
+        ("Content-Type", "application/json; charset=latin1"),
+        ("Content-Type", "application/json;charset=\"utf-16\""),
+        ("Content-Encoding", "gzip"),
+        ("Content-Encoding", "identity, br"),
+    ] {
+        let refused = client.with(name, value).post("/events", json!({})).await;
+        assert_eq!(refused.refused(415), "unsupported-media-type", "{name}: {value}");
+    }
+    let plain = client.with("Content-Type", "Application/JSON; charset=\"UTF-8\"");
+    let plain = plain.with("Content-Encoding", "identity").post("/events", json!({})).await;
+    assert_eq!(plain.refused(400), "bad-request");
     let large = format!("{{\"reason\": \"{}\"}}", "a".repeat(100_000));
     let any = client.with("If-Match", "*");
     let large = any.send("POST", "/runs/run_00000000000000000000000000000000/cancel", Some(&large));

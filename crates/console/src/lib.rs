@@ -31,6 +31,7 @@ mod problem;
 mod request;
 mod server;
 mod shared;
+mod trouble;
 
 pub use access::{Access, BadTokens, Identity, Role, TOKEN_MIN_CHARS, Tokens};
 pub use console::Console;

@@ -8,6 +8,8 @@ use serde_json::{Map, Value};
 use surefoot_kernel_core::{Code, PublishError};
 use surefoot_operator::{ErrorKind, OperatorError};
 
+use crate::trouble::Cause;
+
 /// What a problem's type begins with; behind it stands its kind.
 pub(crate) const TYPE_PREFIX: &str = "urn:surefoot:problem:";
 
@@ -26,6 +28,8 @@ struct What {
     code: Option<Code>,
     more: Map<String, Value>,
     header: Option<(HeaderName, HeaderValue)>,
+    /// For the log; the detail where there is no other.
+    cause: Option<Cause>,
 }
 
 /// As it is written.
@@ -45,7 +49,8 @@ struct Written<'a> {
 impl Problem {
     pub(crate) fn new(status: StatusCode, kind: &'static str, detail: impl Into<String>) -> Self {
         let detail = detail.into();
-        Self(Box::new(What { status, kind, detail, code: None, more: Map::new(), header: None }))
+        let (code, more, header, cause) = (None, Map::new(), None, None);
+        Self(Box::new(What { status, kind, detail, code, more, header, cause }))
     }
 
     /// What cannot be read: malformed, unknown, out of range.
@@ -100,7 +105,7 @@ impl Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let title = self.title();
-        let What { status, kind, detail, code, more, header } = *self.0;
+        let What { status, kind, detail, code, more, header, cause } = *self.0;
         let written = Written {
             kind: format!("{TYPE_PREFIX}{kind}"),
             title,
@@ -116,7 +121,7 @@ impl IntoResponse for Problem {
         if let Some((name, value)) = header {
             response.headers_mut().insert(name, value);
         }
-        response
+        cause.unwrap_or_else(|| Cause::said(&detail)).beside(response)
     }
 }
 
@@ -125,6 +130,7 @@ impl From<OperatorError> for Problem {
         let (status, kind) = written(error.kind());
         let mut problem = Self::new(status, kind, told(&error));
         problem.0.code = error.code();
+        problem.0.cause = Some(Cause::of(&error));
         if let OperatorError::Conflict { revision, state, .. } = error {
             return problem.with("revision", revision).with("state", state.as_str());
         }

@@ -6,6 +6,7 @@ use surefoot_kernel_core::{Clock, Ids};
 use surefoot_operator::Operator;
 
 use crate::live::Live;
+use crate::trouble::Troubles;
 use crate::{Access, Identity};
 
 /// State of the router. Cheap to clone.
@@ -18,6 +19,7 @@ struct Inner {
     clock: Arc<dyn Clock>,
     access: Access,
     live: Live,
+    troubles: Troubles,
 }
 
 impl Shared {
@@ -28,7 +30,8 @@ impl Shared {
         access: Access,
         live: Live,
     ) -> Self {
-        Self(Arc::new(Inner { operator, ids, clock, access, live }))
+        let troubles = Troubles::default();
+        Self(Arc::new(Inner { operator, ids, clock, access, live, troubles }))
     }
 
     /// The use cases in somebody's name.
@@ -46,6 +49,10 @@ impl Shared {
 
     pub(crate) fn access(&self) -> &Access {
         &self.0.access
+    }
+
+    pub(crate) fn troubles(&self) -> &Troubles {
+        &self.0.troubles
     }
 
     pub(crate) fn live(&self) -> &Live {

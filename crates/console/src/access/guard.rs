@@ -24,6 +24,7 @@ pub(crate) async fn guard(State(shared): State<Shared>, request: Request, next: 
         None => next.run(request).await,
     };
     // Neither headers nor bodies: they hold tokens and payloads.
+    shared.troubles().tell(&method, &path, &response);
     tracing::debug!(%method, path, status = response.status().as_u16(), "answered");
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

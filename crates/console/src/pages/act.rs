@@ -20,6 +20,7 @@ use super::effects;
 use super::run::{self, Refused};
 use super::runs;
 use super::visitor::{Named, Visitor, status_of};
+use crate::trouble::Cause;
 
 /// Why a form did nothing.
 enum Undone {
@@ -43,6 +44,14 @@ impl Undone {
         match self {
             Self::Form(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::Operator(error) => status_of(error.kind()),
+        }
+    }
+
+    /// With its cause beside it, for the log.
+    fn beside(&self, response: Response) -> Response {
+        match self {
+            Self::Form(_) => response,
+            Self::Operator(error) => Cause::of(error).beside(response),
         }
     }
 
@@ -87,11 +96,12 @@ pub(crate) async fn on_run(Named(run): Named<String>, visitor: Visitor, body: By
         }
         Err(undone) => {
             let refused = Refused { status: undone.status(), text: undone.text(), form: &form };
-            if is_from_effects {
+            let shown = if is_from_effects {
                 effects::shown(visitor, Some(run), Some(refused)).await
             } else {
                 run::shown(visitor, run, Some(refused)).await
-            }
+            };
+            undone.beside(shown)
         }
     }
 }
@@ -231,7 +241,7 @@ fn workflow_page(visitor: &Visitor, form: &Asked, done: &str) -> Response {
 }
 
 fn undone(visitor: &Visitor, undone: &Undone) -> Response {
-    visitor.said(undone.status(), "That was not done", &undone.text())
+    undone.beside(visitor.said(undone.status(), "That was not done", &undone.text()))
 }
 
 /// Switches an activation, or all of a workflow, on or off.

@@ -15,6 +15,7 @@ use super::frame::{Failure, Frame, Notice};
 use crate::access::Caller;
 use crate::problem::Problem;
 use crate::shared::Shared;
+use crate::trouble::Cause;
 use crate::{Access, Role};
 
 /// A browser that asks for a page.
@@ -56,7 +57,7 @@ impl Visitor {
             | ErrorKind::Invalid
             | ErrorKind::Refused => "That was not done",
         };
-        self.said(status, title, &error.to_string())
+        Cause::of(error).beside(self.said(status, title, &error.to_string()))
     }
 
     pub(crate) fn said(&self, status: StatusCode, title: &str, text: &str) -> Response {

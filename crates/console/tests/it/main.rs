@@ -17,5 +17,6 @@ mod metrics;
 mod random;
 mod starving;
 mod strict;
+mod trouble;
 #[path = "../../../operator/tests/it/world.rs"]
 mod world;

@@ -25,6 +25,7 @@ mod clock;
 mod error;
 mod event;
 mod fence;
+mod file;
 mod migrate;
 mod operator;
 mod options;

@@ -11,6 +11,7 @@ use surefoot_kernel_core::{BoxFuture, Micros, PassTime, StoreError, Timestamp};
 use crate::clock::StoreClock;
 use crate::error::{Fault, Said};
 use crate::fence::Fences;
+use crate::file::OpenFile;
 use crate::migrate::migrate;
 use crate::options::SqliteOptions;
 use crate::pool::Pool;
@@ -29,6 +30,7 @@ pub struct SqliteStore(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     path: PathBuf,
+    file: Arc<OpenFile>,
     clock: StoreClock,
     readers: Arc<Pool>,
     writer: WriterHandle,
@@ -75,9 +77,11 @@ impl SqliteStore {
         migrate(&options).await?;
         let turn = Turn::new();
         let fences = Fences::default();
-        let writer = Writer::start(&options, turn.clone());
+        let file = Arc::new(OpenFile::at(&options.path));
+        let writer = Writer::start(&options, file.clone(), turn.clone());
         let transactions = Transactions {
             pool: Pool::transactions(&options, fences.clone()),
+            file: file.clone(),
             turn,
             lock_wait: options.lock_wait,
             clock: options.clock.clone(),
@@ -90,6 +94,7 @@ impl SqliteStore {
             watch: Watch::new(Pool::watch(&options)),
             clock: options.clock,
             path: options.path,
+            file,
             _folder: folder,
         })))
     }
@@ -148,6 +153,7 @@ impl SqliteStore {
         &self,
         read: impl for<'c> FnOnce(&'c mut SqliteConnection) -> BoxFuture<'c, Result<T, Fault>> + Send,
     ) -> Result<T, StoreError> {
+        self.0.file.check()?;
         let mut conn = self.0.readers.borrow().await?;
         let done = read(&mut conn).await;
         conn.give_back();

@@ -15,6 +15,7 @@ use surefoot_kernel_core::{Committed, Locked, Stamp, StoreError, Timestamp, TxWo
 use crate::budget;
 use crate::clock::StoreClock;
 use crate::error::{Kind, is_busy, kind, store_error, unavailable};
+use crate::file::OpenFile;
 use crate::pool::{Borrowed, Pool};
 use crate::run::commit::commit_one;
 use crate::run::read::run_by_id;
@@ -67,6 +68,7 @@ impl DerefMut for SqliteTransaction {
 #[derive(Debug, Clone)]
 pub(crate) struct Transactions {
     pub(crate) pool: Arc<Pool>,
+    pub(crate) file: Arc<OpenFile>,
     pub(crate) turn: Turn,
     pub(crate) lock_wait: Duration,
     pub(crate) clock: StoreClock,
@@ -75,6 +77,7 @@ pub(crate) struct Transactions {
 impl Transactions {
     /// Waits for the turn, then for the lock. Cancel safe: a connection that is not returned yet is closed.
     pub(crate) async fn begin(&self) -> Result<SqliteTransaction, StoreError> {
+        self.file.check()?;
         let turn = tokio::time::timeout(self.lock_wait, self.turn.take()).await;
         let turn = turn.map_err(|_| unavailable("another transaction holds the write lock"))?;
         let mut conn = self.pool.borrow().await?;

@@ -25,6 +25,7 @@ use self::lock::{Pause, Turn, begin_immediate};
 use self::queue::{Entry, Queue, Taken};
 use crate::clock::StoreClock;
 use crate::error::{Said, Shared, is_busy, unavailable};
+use crate::file::OpenFile;
 use crate::options::SqliteOptions;
 use crate::pool::{CONNECT_BUSY, never_wait};
 
@@ -54,6 +55,7 @@ pub(crate) struct Stats {
 #[derive(Debug, Clone)]
 pub(crate) struct WriterHandle {
     requests: mpsc::UnboundedSender<Request>,
+    file: Arc<OpenFile>,
     stats: Arc<Stats>,
 }
 
@@ -82,6 +84,7 @@ impl WriterHandle {
     }
 
     fn send(&self, request: Request) -> Result<(), StoreError> {
+        self.file.check()?;
         self.requests.send(request).map_err(|_| unavailable("the store's writer has ended"))
     }
 }
@@ -106,7 +109,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub(crate) fn start(options: &SqliteOptions, turn: Turn) -> WriterHandle {
+    pub(crate) fn start(options: &SqliteOptions, file: Arc<OpenFile>, turn: Turn) -> WriterHandle {
         let (sender, requests) = mpsc::unbounded_channel();
         let writer = Self {
             requests,
@@ -122,7 +125,7 @@ impl Writer {
         };
         let stats = writer.stats.clone();
         tokio::spawn(writer.run());
-        WriterHandle { requests: sender, stats }
+        WriterHandle { requests: sender, file, stats }
     }
 
     /// Ends once every handle is dropped and everything is answered.

@@ -2,8 +2,10 @@
 
 use serde_json::json;
 use surefoot_kernel_core::{
-    Commit, End, Fact, Phase, RunState, RunStore, Scan, StoreError, TakeOverRequest,
+    Commit, End, Fact, OperatorStore as _, Phase, RunState, RunStore, Scan, StoreError,
+    TakeOverRequest, TxStore as _,
 };
+use surefoot_store_sqlite::SqliteStore;
 use surefoot_testkit::ClaimRows as _;
 
 use crate::support::{LEASE, World, app, claim, load, next, order, outcome, session, step};
@@ -35,6 +37,36 @@ async fn a_run_goes_from_its_event_to_its_end() {
     let invocation = stored.invocation.unwrap();
     assert_eq!(invocation.trigger, json!({"item": "bolt", "count": 3}));
     assert!(world.store.claim_rows(claim(10, next())).await.is_empty());
+}
+
+/// Nobody else would ever see what is written to it.
+#[tokio::test]
+async fn a_file_that_is_gone_from_its_place_is_neither_read_nor_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, aside) = (folder.path().join("store.db"), folder.path().join("aside.db"));
+    let store = SqliteStore::open(&path).await.unwrap();
+    let is_told = async || {
+        let read = store.app_list().await.err().map(|error| chain(&error));
+        let written = store.run_recover(Scan { app: app(), limit: 1 }).await.err();
+        let begun = store.begin().await.err();
+        let all = [read, written.map(|error| chain(&error)), begun.map(|error| chain(&error))];
+        all.iter().all(|said| {
+            said.as_ref().is_some_and(|said| said.contains("moved, replaced or deleted"))
+        })
+    };
+    assert!(store.app_list().await.is_ok() && !is_told().await);
+    std::fs::rename(&path, &aside).unwrap();
+    assert!(is_told().await);
+    std::fs::copy(&aside, &path).unwrap();
+    assert!(is_told().await);
+    // No other one was begun in its place meanwhile, and the right one is taken as it was.
+    std::fs::rename(&aside, &path).unwrap();
+    assert!(store.app_list().await.is_ok());
+}
+
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use surefoot_kernel_core::{Clock, Ids};
 use surefoot_operator::Operator;
 
 use crate::live::Live;
+use crate::request::Rooms;
 use crate::trouble::Troubles;
 use crate::{Access, Identity};
 
@@ -19,6 +20,7 @@ struct Inner {
     clock: Arc<dyn Clock>,
     access: Access,
     live: Live,
+    rooms: Rooms,
     troubles: Troubles,
 }
 
@@ -30,8 +32,8 @@ impl Shared {
         access: Access,
         live: Live,
     ) -> Self {
-        let troubles = Troubles::default();
-        Self(Arc::new(Inner { operator, ids, clock, access, live, troubles }))
+        let (rooms, troubles) = (Rooms::default(), Troubles::default());
+        Self(Arc::new(Inner { operator, ids, clock, access, live, rooms, troubles }))
     }
 
     /// The use cases in somebody's name.
@@ -49,6 +51,10 @@ impl Shared {
 
     pub(crate) fn access(&self) -> &Access {
         &self.0.access
+    }
+
+    pub(crate) fn rooms(&self) -> &Rooms {
+        &self.0.rooms
     }
 
     pub(crate) fn troubles(&self) -> &Troubles {

@@ -28,15 +28,21 @@ mod words;
 mod workflows;
 
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::routing::{get, post};
 
 use crate::shared::Shared;
 
+/// Bytes of a form with a token and an address.
+const SIGN_IN_MAX_BYTES: usize = 64 * 1024;
+
 /// Every page, beside the API.
 pub(crate) fn router() -> Router<Shared> {
+    // Everybody may send this one.
+    let sign_in_limit = DefaultBodyLimit::max(SIGN_IN_MAX_BYTES);
     Router::new()
         .route("/", get(overview::page))
-        .route("/sign-in", get(sign_in::page).post(sign_in::enter))
+        .route("/sign-in", get(sign_in::page).post(sign_in::enter).layer(sign_in_limit))
         .route("/sign-out", post(sign_in::leave))
         .route("/runs", get(runs::page))
         .route("/runs/retry", post(act::retry_listed))

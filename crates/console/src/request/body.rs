@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::de::{Deserialize as _, DeserializeOwned, Deserializer, Error as _};
 use serde_json::{Map, Value};
 use surefoot_kernel_core::payload::Payload;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::problem::Problem;
 use crate::shared::Shared;
@@ -32,6 +33,43 @@ where
     T::deserialize(Value::Object(named)).map_err(D::Error::custom)
 }
 
+/// Room for the bodies that are being read: those that are large share it, however many clients send some. Who waits for
+/// room waits no longer than for any other answer, and who sends too slowly gives it back by then.
+#[derive(Debug)]
+pub(crate) struct Rooms(Semaphore);
+
+/// A smaller body takes no room: those of all connections together are not much.
+const SMALL_BYTES: u64 = 64 * 1024;
+/// Bytes of all large bodies together: three events of full size.
+const ROOM_BYTES: u64 = 128 * 1024 * 1024;
+
+impl Default for Rooms {
+    fn default() -> Self {
+        Self(Semaphore::new(units(ROOM_BYTES) as usize))
+    }
+}
+
+fn units(bytes: u64) -> u32 {
+    u32::try_from(bytes.div_ceil(SMALL_BYTES)).unwrap_or(u32::MAX)
+}
+
+impl Rooms {
+    /// For a body of the length that was told, or of the most that is taken.
+    async fn take(
+        &self,
+        told: Option<u64>,
+        limit: usize,
+    ) -> Result<Option<SemaphorePermit<'_>>, Problem> {
+        let bytes = told.unwrap_or(limit as u64);
+        if bytes <= SMALL_BYTES {
+            return Ok(None);
+        }
+        // Nobody closes it.
+        let room = self.0.acquire_many(units(bytes)).await;
+        room.map(Some).map_err(|_| Problem::bad_request("no more bodies are read"))
+    }
+}
+
 /// A body.
 #[derive(Debug, Clone)]
 pub(crate) struct Body<T>(pub(crate) T);
@@ -39,9 +77,13 @@ pub(crate) struct Body<T>(pub(crate) T);
 impl<T: Input> FromRequest<Shared> for Body<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, _: &Shared) -> Result<Self, Problem> {
+    async fn from_request(request: Request, shared: &Shared) -> Result<Self, Problem> {
         check_type(request.headers())?;
-        check_length(request.headers(), T::MAX_BYTES)?;
+        let told = told_length(request.headers());
+        if told.is_some_and(|told| told > T::MAX_BYTES as u64) {
+            return Err(too_large(T::MAX_BYTES));
+        }
+        let _room = shared.rooms().take(told, T::MAX_BYTES).await?;
         let bytes = to_bytes(request.into_body(), T::MAX_BYTES).await;
         let bytes = bytes.map_err(|error| not_read(&error, T::MAX_BYTES))?;
         parse(&bytes).map(Self).map_err(Problem::bad_request)
@@ -77,9 +119,8 @@ fn is_other_charset(parameter: &str) -> bool {
     })
 }
 
-fn check_length(headers: &HeaderMap, limit: usize) -> Result<(), Problem> {
-    let told = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-    if told.is_some_and(|told: u64| told > limit as u64) { Err(too_large(limit)) } else { Ok(()) }
+fn told_length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 fn too_large(limit: usize) -> Problem {
@@ -118,6 +159,8 @@ fn parse<T: DeserializeOwned>(bytes: &Bytes) -> Result<T, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use serde::Deserialize;
 
     use super::*;
@@ -132,6 +175,20 @@ mod tests {
 
     fn of(text: &'static str) -> Result<Event, String> {
         parse(&Bytes::from_static(text.as_bytes()))
+    }
+
+    #[tokio::test]
+    async fn large_bodies_share_the_room_and_small_ones_need_none() {
+        let (rooms, whole) = (Rooms::default(), 33 * 1024 * 1024);
+        let mut held = Vec::new();
+        for _ in 0..3 {
+            held.push(rooms.take(None, whole).await.unwrap().unwrap());
+        }
+        let more = async || tokio::time::timeout(Duration::ZERO, rooms.take(None, whole)).await;
+        assert!(more().await.is_err(), "a fourth waits");
+        assert!(rooms.take(Some(1_000), whole).await.unwrap().is_none(), "a small one does not");
+        held.pop();
+        assert!(more().await.is_ok());
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod precondition;
 mod query;
 mod text;
 
-pub(crate) use body::{Body, Input, one_of};
+pub(crate) use body::{Body, Input, Rooms, one_of};
 pub(crate) use path::{PathOf, named};
 pub(crate) use precondition::{IfMatch, Revisioned};
 pub(crate) use query::{Query, check_encoding, refuse_query};

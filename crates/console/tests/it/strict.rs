@@ -310,6 +310,9 @@ async fn each_status_has_problem_details() {
     let any = client.with("If-Match", "*");
     let large = any.send("POST", "/runs/run_00000000000000000000000000000000/cancel", Some(&large));
     assert_eq!(large.await.refused(413), "too-large");
+    let form = served.nobody().with("Content-Type", "application/x-www-form-urlencoded");
+    let large = format!("token={}", "a".repeat(100_000));
+    assert_eq!(form.anywhere("POST", "/sign-in", Some(&large)).await.status, 413);
     // Whoever claims to send much is not waited for.
     let claims = client.with("Content-Length", 1_u64 << 40);
     let claimed = claims.send("POST", "/events", Some("{"));

@@ -12,14 +12,15 @@ use crate::measure::{mark, one_run};
 use crate::verdict::{Histogram, Minute, Soaked, Table};
 
 /// How long it is measured what is possible, and with how many runs at once.
-const TRIAL: Duration = Duration::from_secs(20);
+const TRIAL: Duration = Duration::from_secs(60);
 const AT_ONCE: usize = 50;
 /// Slots of the worker.
 pub(crate) const SLOTS: usize = 200;
 /// Of that, what the load is.
 const LOAD_PERCENT: u32 = 70;
-/// More runs than that at once are a load that was not kept up with.
-const OPEN_MAX: usize = 5_000;
+/// More runs at once than begin within so long are a load that was not kept up with. Shorter than that, a disk that
+/// writes back what the system has kept for half a minute may keep everybody waiting.
+const BEHIND_MAX: Duration = Duration::from_secs(5);
 /// How often runs are started, and how often it is looked at memory and tables.
 const BEAT: Duration = Duration::from_millis(10);
 const LOOK: Duration = Duration::from_secs(5);
@@ -72,14 +73,15 @@ async fn one_minute<S: TxStore + Clone>(
     conn: &mut PgConnection,
     rate: f64,
 ) -> Result<Minute, Failed> {
-    let (began, open) = (Instant::now(), Arc::new(Semaphore::new(OPEN_MAX)));
+    let most = (rate * BEHIND_MAX.as_secs_f64()) as usize;
+    let (began, open) = (Instant::now(), Arc::new(Semaphore::new(most)));
     let seen = Arc::new(Mutex::new(Histogram::default()));
     let (mut tasks, mut minute) = (tokio::task::JoinSet::new(), Minute::default());
     let (mut started, mut looked) = (0.0, began);
     while began.elapsed() < Duration::from_secs(60) {
         while started < began.elapsed().as_secs_f64() * rate {
             let seat = open.clone().try_acquire_owned();
-            let seat = seat.map_err(|_| format!("{OPEN_MAX} runs are open: too much load"))?;
+            let seat = seat.map_err(|_| format!("{most} runs are open: too much load"))?;
             let (kernel, seen) = (kernel.clone(), seen.clone());
             started += 1.0;
             tasks.spawn(async move {

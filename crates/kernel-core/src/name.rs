@@ -78,7 +78,7 @@ enum Inside {
 
 fn check(what: &'static str, text: &str, inside: Inside) -> Result<(), BadName> {
     let got = text.chars().count();
-    let rule = if text.trim().is_empty() {
+    let rule = if text.chars().all(|char| char.is_whitespace() || is_joiner(char)) {
         NameRule::Blank
     } else if got > NAME_MAX_CHARS {
         NameRule::TooLong { got }
@@ -140,6 +140,7 @@ mod tests {
         for (text, rule) in [
             ("", NameRule::Blank),
             (" \t", NameRule::Blank),
+            ("\u{200d}", NameRule::Blank),
             (&*long, NameRule::TooLong { got: 201 }),
             ("north\u{1b}[2J", NameRule::Unseen { char: '\u{1b}' }),
             ("north\u{202e}", NameRule::Unseen { char: '\u{202e}' }),

@@ -29,12 +29,15 @@ enum Found {
 }
 
 impl OpenFile {
-    pub(crate) fn at(path: &Path) -> Self {
+    /// # Errors
+    /// It is gone already.
+    pub(crate) fn at(path: &Path) -> Result<Self, StoreError> {
         let opened = match look(path) {
             Found::File(identity) => Some(identity),
-            Found::Nothing | Found::Unknown => None,
+            Found::Unknown => None,
+            Found::Nothing => return Err(gone()),
         };
-        Self { path: path.to_owned(), opened }
+        Ok(Self { path: path.to_owned(), opened })
     }
 
     /// One question to the system, which has the answer in memory.
@@ -43,21 +46,28 @@ impl OpenFile {
         match look(&self.path) {
             Found::Unknown => Ok(()),
             Found::File(found) if found == opened => Ok(()),
-            Found::File(_) | Found::Nothing => Err(unavailable(
-                "the file was moved, replaced or deleted while it was open: end every process that has it open, put the right \
-                 file in its place, and start them again",
-            )),
+            Found::File(_) | Found::Nothing => Err(gone()),
         }
     }
 }
 
+fn gone() -> StoreError {
+    unavailable(
+        "the file was moved, replaced or deleted while it was open: end every process that has it open, put the right file in \
+         its place, and start them again",
+    )
+}
+
 #[cfg(unix)]
 fn look(path: &Path) -> Found {
+    use std::io::ErrorKind;
     use std::os::unix::fs::MetadataExt as _;
 
     match std::fs::metadata(path) {
         Ok(found) => Found::File((found.dev(), found.ino())),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Found::Nothing,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Found::Nothing
+        }
         Err(_) => Found::Unknown,
     }
 }

@@ -94,6 +94,15 @@ impl SqliteOptions {
         self
     }
 
+    /// For every connection after the first: the file is there, wherever the process goes, and none is created in its place.
+    pub(crate) fn of_open_file(mut self) -> Self {
+        self.create = false;
+        if let Ok(path) = std::path::absolute(&self.path) {
+            self.path = path;
+        }
+        self
+    }
+
     /// Options of a connection. Statements are never logged: they carry payloads.
     pub(crate) fn connect(&self, busy_timeout: Duration) -> SqliteConnectOptions {
         SqliteConnectOptions::new()

@@ -75,9 +75,10 @@ impl SqliteStore {
         folder: Option<tempfile::TempDir>,
     ) -> Result<Self, StoreError> {
         migrate(&options).await?;
+        let options = options.of_open_file();
         let turn = Turn::new();
         let fences = Fences::default();
-        let file = Arc::new(OpenFile::at(&options.path));
+        let file = Arc::new(OpenFile::at(&options.path)?);
         let writer = Writer::start(&options, file.clone(), turn.clone());
         let transactions = Transactions {
             pool: Pool::transactions(&options, fences.clone()),

@@ -1,6 +1,9 @@
 //! The mark of the next call, decided before what comes ahead of it is durable, so that both are one commit.
 
-use super::{Call, Command, Decision, Held, Input, Prepared, advance, decide};
+use super::{
+    Call, Command, Decision, Held, Input, OUTPUT_MAX_BYTES, Prepared, advance, decide,
+    journal_is_full,
+};
 use crate::plan::{Plan, StepKind};
 use crate::{Amounts, Next, Timestamp};
 
@@ -29,6 +32,10 @@ impl Decision {
         };
         let Some(Command::Prepare(call)) = next else { return None };
         if !call.class.is_marked_before_call() || !needs_nothing(call) {
+            return None;
+        }
+        // The outcome ahead is not counted yet, and may be as large as the next.
+        if journal_is_full(&held.run, 2 * OUTPUT_MAX_BYTES).is_some() {
             return None;
         }
         let result = Prepared::Ready { cost: Amounts::default() };

@@ -132,3 +132,14 @@ fn while_an_effect_is_unexplained_no_other_is_marked() {
     let mark = mark_behind(&drive, Input::Reconciled { step: key("steps.0"), answer });
     assert!(mark.is_some(), "the provider has explained it");
 }
+
+/// The outcome ahead takes room that is not counted before it is written.
+#[test]
+fn no_mark_goes_along_where_the_journal_may_be_full_behind_the_outcome() {
+    let room = |outputs: usize| (RESOLVED_STEP_MAX_BYTES + outputs * OUTPUT_MAX_BYTES) as u64;
+    for (free, goes_along) in [(room(2), false), (room(3), true)] {
+        let mut drive = called(EffectClass::Idempotent, on_paid(EffectClass::Ambiguous));
+        drive.held.run.journal_bytes = JOURNAL_MAX_BYTES - free;
+        assert_eq!(mark_behind(&drive, paid()).is_some(), goes_along);
+    }
+}

@@ -56,7 +56,7 @@ async fn a_file_that_is_gone_from_its_place_is_neither_read_nor_written() {
     };
     assert!(store.app_list().await.is_ok() && !is_told().await);
     std::fs::rename(&path, &aside).unwrap();
-    assert!(is_told().await);
+    assert!(is_told().await && !path.exists());
     std::fs::copy(&aside, &path).unwrap();
     assert!(is_told().await);
     // No other one was begun in its place meanwhile, and the right one is taken as it was.

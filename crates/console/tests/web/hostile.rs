@@ -44,7 +44,8 @@ async fn hostile() -> (Stage, String) {
         Signal::new("<script>alert(5)</script>", "k").data(json!(HOSTILE.replace('\0', "")));
     world.operator.signal(app(), SendTo::App, signal).await.unwrap();
     let seen = world.revision(run).await;
-    let retry = surefoot_operator::Retry { run, seen, why: HOSTILE.to_owned() };
+    let why = HOSTILE.replace('\0', "");
+    let retry = surefoot_operator::Retry { run, seen, why };
     world.operator.retry(retry).await.unwrap();
     let stage = Stage::on(world, open_as(Role::Operator));
     (stage, run.to_string())

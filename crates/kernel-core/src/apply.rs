@@ -12,74 +12,71 @@ use crate::{
 /// fields aside.
 #[must_use]
 pub fn apply(mut run: Run, fact: &Fact) -> Run {
-    change(&mut run, fact);
+    run.apply(fact);
     run
 }
 
 impl Run {
     /// As [`apply`], in place.
     pub fn apply(&mut self, fact: &Fact) {
-        change(self, fact);
-    }
-}
-
-fn change(run: &mut Run, fact: &Fact) {
-    if matches!(run.phase, Phase::Succeeded { .. } | Phase::Canceled { .. }) {
-        return;
-    }
-    if fact.is_journaled() {
-        run.seq += 1;
-    }
-    match fact {
-        Fact::InputsComputed { .. } | Fact::BranchTaken { .. } | Fact::StepPlanned { .. } => {
-            progressed(run);
+        let run = self;
+        if matches!(run.phase, Phase::Succeeded { .. } | Phase::Canceled { .. }) {
+            return;
         }
-        Fact::Charged(charge) => run.charged = Some(charge.clone()),
-        // No outcome: it only lets the next attempt be like this one.
-        Fact::ValuesResolved { .. } => {}
-        Fact::CallMarked { step, action, at } => mark(run, step, action, *at),
-        Fact::OutcomeUnknown { evidence, .. } => outcome_unknown(run, evidence.as_ref()),
-        Fact::NothingHappened { by, .. } => nothing_happened(run, *by),
-        Fact::StepCompleted { .. } => {
-            // A step that failed keeps it: an operator may have it tried again, and it has paid.
-            run.charged = None;
-            outcome(run);
-            progressed(run);
+        if fact.is_journaled() {
+            run.seq += 1;
         }
-        Fact::OutputRefused { step, action, error, evidence, at } => {
-            output_refused(run, (step, action), error, evidence, *at);
+        match fact {
+            Fact::InputsComputed { .. } | Fact::BranchTaken { .. } | Fact::StepPlanned { .. } => {
+                progressed(run);
+            }
+            Fact::Charged(charge) => run.charged = Some(charge.clone()),
+            // No outcome: it only lets the next attempt be like this one.
+            Fact::ValuesResolved { .. } => {}
+            Fact::CallMarked { step, action, at } => mark(run, step, action, *at),
+            Fact::OutcomeUnknown { evidence, .. } => outcome_unknown(run, evidence.as_ref()),
+            Fact::NothingHappened { by, .. } => nothing_happened(run, *by),
+            Fact::StepCompleted { .. } => {
+                // A step that failed keeps it: an operator may have it tried again, and it has paid.
+                run.charged = None;
+                outcome(run);
+                progressed(run);
+            }
+            Fact::OutputRefused { step, action, error, evidence, at } => {
+                output_refused(run, (step, action), error, evidence, *at);
+            }
+            Fact::StepFailed { caught: true, .. } => {
+                outcome(run);
+                progressed(run);
+            }
+            Fact::StepFailed { caught: false, .. } => outcome(run),
+            Fact::DeadlineSet { step, at } => {
+                run.deadline = Some(StepDeadline { step: step.clone(), at: *at });
+            }
+            Fact::CancelRequested(request) => {
+                run.cancel.get_or_insert_with(|| request.clone());
+            }
+            Fact::AttentionCalled { error } => {
+                let effect = run.effect().cloned();
+                run.phase = Phase::NeedsAttention(Attention { error: error.clone(), effect });
+            }
+            Fact::ReconcileAsked { .. } => {
+                run.failures = 0;
+                requeue(run, Timestamp::default());
+            }
+            Fact::Retried => retried(run),
+            Fact::Ended { end, at } => ended(run, end, *at),
+            Fact::Claimed { lease, at } => claimed(run, lease, *at),
+            Fact::TakenOver { lease } => taken_over(run, lease),
+            Fact::FenceRaised => run.generation += 1,
+            Fact::Released { ready_at, why } => released(run, *ready_at, why),
+            Fact::Requeued { ready_at } => requeue(run, *ready_at),
+            Fact::Parked { step, on, deadline, spins, at } => {
+                let (step, on) = (step.clone(), on.clone());
+                park(run, Wait { step, on, deadline: *deadline, since: *at, spins: *spins });
+            }
+            Fact::Woken { wake, ready_at, at_once } => woken(run, wake, *ready_at, *at_once),
         }
-        Fact::StepFailed { caught: true, .. } => {
-            outcome(run);
-            progressed(run);
-        }
-        Fact::StepFailed { caught: false, .. } => outcome(run),
-        Fact::DeadlineSet { step, at } => {
-            run.deadline = Some(StepDeadline { step: step.clone(), at: *at });
-        }
-        Fact::CancelRequested(request) => {
-            run.cancel.get_or_insert_with(|| request.clone());
-        }
-        Fact::AttentionCalled { error } => {
-            let effect = run.effect().cloned();
-            run.phase = Phase::NeedsAttention(Attention { error: error.clone(), effect });
-        }
-        Fact::ReconcileAsked { .. } => {
-            run.failures = 0;
-            requeue(run, Timestamp::default());
-        }
-        Fact::Retried => retried(run),
-        Fact::Ended { end, at } => ended(run, end, *at),
-        Fact::Claimed { lease, at } => claimed(run, lease, *at),
-        Fact::TakenOver { lease } => taken_over(run, lease),
-        Fact::FenceRaised => run.generation += 1,
-        Fact::Released { ready_at, why } => released(run, *ready_at, why),
-        Fact::Requeued { ready_at } => requeue(run, *ready_at),
-        Fact::Parked { step, on, deadline, spins, at } => {
-            let (step, on) = (step.clone(), on.clone());
-            park(run, Wait { step, on, deadline: *deadline, since: *at, spins: *spins });
-        }
-        Fact::Woken { wake, ready_at, at_once } => woken(run, wake, *ready_at, *at_once),
     }
 }
 

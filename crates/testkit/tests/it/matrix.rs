@@ -211,11 +211,12 @@ enum Mistake {
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Nothing {}
 
-struct Pay<F: StoreFactory>(Process<F>, Mistake);
+struct Pay<F: StoreFactory, const GUARDED: bool>(Process<F>, Mistake);
 
-impl<F: StoreFactory> Ambiguous for Pay<F> {
+impl<F: StoreFactory, const GUARDED: bool> Ambiguous for Pay<F, GUARDED> {
     const NAME: &'static str = "pay";
     const SETTLE_AFTER: Duration = Duration::from_secs(60);
+    const GUARDED: bool = GUARDED;
     type Input = Nothing;
     type Output = String;
 
@@ -244,7 +245,10 @@ impl<F: StoreFactory> Scenario<F> for OnePayment {
     type Binding = surefoot_language::AnyStore;
 
     fn module(&self, process: &Process<F>) -> Module<Self::Binding> {
-        Module::builder("matrix", 1).ambiguous(Pay(process.clone(), self.0)).build().unwrap()
+        Module::builder("matrix", 1)
+            .ambiguous(Pay::<_, true>(process.clone(), self.0))
+            .build()
+            .unwrap()
     }
 
     fn workflows(&self) -> &[(&str, &str)] {
@@ -269,44 +273,21 @@ struct Wires;
 
 const WIRES: &str = "
 steps:
-  - wire: {}
-  - wire: {}
+  - pay: {}
+  - pay: {}
   - if: '${{ 1 < 2 }}'
     then:
-      - wire: {}
+      - pay: {}
 ";
-
-struct Wire<F: StoreFactory>(Process<F>);
-
-impl<F: StoreFactory> Ambiguous for Wire<F> {
-    const NAME: &'static str = "wire";
-    const SETTLE_AFTER: Duration = Duration::from_secs(60);
-    const GUARDED: bool = false;
-    type Input = Nothing;
-    type Output = String;
-
-    async fn run(&self, cx: &AmbiguousCx, _: Nothing) -> AmbiguousResult<String> {
-        self.0.called_ambiguous(cx, cx.effect_key());
-        Ok("paid".to_owned())
-    }
-
-    async fn reconcile(&self, cx: &AmbiguousCx, _: Nothing) -> ReconcileResult<String> {
-        Ok(match self.0.asked(cx, cx.effect_key()) {
-            true => Reconciled::Succeeded("paid".to_owned()),
-            false => Reconciled::NotFound,
-        })
-    }
-
-    async fn plan(&self, _: &StepCx, _: &Nothing) -> PlanResult<String> {
-        Ok(Planned::new("Pay"))
-    }
-}
 
 impl<F: StoreFactory> Scenario<F> for Wires {
     type Binding = surefoot_language::AnyStore;
 
     fn module(&self, process: &Process<F>) -> Module<Self::Binding> {
-        Module::builder("matrix", 1).ambiguous(Wire(process.clone())).build().unwrap()
+        Module::builder("matrix", 1)
+            .ambiguous(Pay::<_, false>(process.clone(), Mistake::None))
+            .build()
+            .unwrap()
     }
 
     fn workflows(&self) -> &[(&str, &str)] {

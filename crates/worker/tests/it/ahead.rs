@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use serde_json::json;
 use surefoot_kernel_core::{
-    Code, Commit, Fact, LoadRequest, RowInput, RunId, RunState, RunStore, StoreError, decide_row,
+    Code, Commit, Fact, LoadRequest, RowInput, RunId, RunState, RunStore, StoreError, Stored,
+    decide_row,
 };
 use surefoot_language::{Access, Reconciled};
+use surefoot_testkit::MemoryStore;
 use tokio::sync::Notify;
 
 use crate::actions::{Actions, n};
@@ -26,6 +28,11 @@ fn is_joined(op: &Op<'_>) -> bool {
 /// Two payments, the second one of what the first one yields.
 async fn two(world: &World) -> RunId {
     world.start(vec![saved(act("wire", n(1)), "paid"), act_on("wire", "paid", "of")]).await
+}
+
+/// The run as it stands in the store.
+async fn stored(store: &MemoryStore, run: RunId) -> Stored {
+    store.run_load(LoadRequest { run, after: None }).await.unwrap().unwrap()
 }
 
 fn marks(facts: &[Fact]) -> usize {
@@ -69,8 +76,7 @@ async fn the_next_call_is_made_behind_both() {
     let actions = Actions::default().pay(move |cx, config| {
         let inner = inner.clone();
         async move {
-            let request = LoadRequest { run: cx.run_id(), after: None };
-            let stored = inner.run_load(request).await.unwrap().unwrap();
+            let stored = stored(&inner, cx.run_id()).await;
             let open = stored.run.effect().map(|effect| effect.step.clone());
             assert_eq!(open.as_ref(), Some(cx.step_key()));
             let facts: Vec<_> =
@@ -169,8 +175,7 @@ async fn a_cancel_request_that_meets_the_commit_marks_nothing() {
     let actions = Actions::default().pay(move |cx, config| {
         let inner = inner.clone();
         async move {
-            let request = LoadRequest { run: cx.run_id(), after: None };
-            let row = inner.run_load(request).await.unwrap().unwrap().run;
+            let row = stored(&inner, cx.run_id()).await.run;
             let (actor, reason) = ("ann".to_owned(), "enough".to_owned());
             let input = RowInput::Cancel { actor, reason };
             let facts = decide_row(&row, input, inner.clock().now()).unwrap();
